@@ -53,7 +53,7 @@ type Options struct {
 	// RetryPeriod.
 	PollPeriod time.Duration
 	// DrainTimeout bounds how long the work may take to end after its context has ended. After it the Lease is left
-	// to expire. Defaults to RenewDeadline.
+	// to expire.
 	DrainTimeout time.Duration
 	// LossTimeout bounds how long the work may take to end once the Lease is lost. After it Run returns
 	// ErrStillRunning. Defaults to half of the time from the renew deadline to the end of the Lease.
@@ -87,37 +87,38 @@ type Elector struct {
 	elector  *leaderelection.LeaderElector
 	lock     *lock
 	fence    fence
-	metrics  metrics
 	pending  sync.WaitGroup // of announcements
 	lost     chan error     // why the Lease is lost
 	acquired chan struct{}  // closed when this replica has the Lease
+
+	leader      prometheus.Gauge
+	transitions prometheus.Counter
 }
 
 // New returns an Elector, or an error that names the option that is invalid.
 func New(o Options) (*Elector, error) {
 	switch {
-	case o.Leases == nil:
-		return nil, errors.New("election: no client")
-	case o.Namespace == "" || o.Name == "":
-		return nil, errors.New("election: the Lease needs a namespace and a name")
-	case o.Identity == "":
-		return nil, errors.New("election: this replica needs an identity")
 	case o.LeaseDuration%time.Second != 0:
 		return nil, fmt.Errorf("election: lease duration %s must be whole seconds", o.LeaseDuration)
-	}
-	if err := o.Life.validate(); err != nil {
-		return nil, err
+	case o.Life != nil && o.Life.Pod == "":
+		return nil, errors.New("election for life: it is not known which Pod this is; " + remedy)
 	}
 	o.PollPeriod = cmp.Or(o.PollPeriod, o.RetryPeriod)
-	o.DrainTimeout = cmp.Or(o.DrainTimeout, o.RenewDeadline)
 	o.LossTimeout = cmp.Or(o.LossTimeout, (o.LeaseDuration-o.RenewDeadline)/2)
 	o.Work = cmp.Or(o.Work, "the reconcilers")
 	if o.Elapsed == nil {
 		o.Elapsed = newElapsed()
 	}
 	e := &Elector{
-		options: o, leases: o.Leases.Leases(o.Namespace), metrics: newMetrics(),
-		lost: make(chan error, 1), acquired: make(chan struct{}),
+		options: o, leases: o.Leases.Leases(o.Namespace), lost: make(chan error, 1), acquired: make(chan struct{}),
+		leader: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "fairlead_leader",
+			Help: "1 while this replica leads and reconciles, otherwise 0.",
+		}),
+		transitions: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "fairlead_leader_transitions_total",
+			Help: "How often this replica saw a new leader, itself included.",
+		}),
 	}
 	e.lock = &lock{Elector: e}
 	var err error
@@ -133,7 +134,7 @@ func New(o Options) (*Elector, error) {
 		return nil, fmt.Errorf("election: lease duration %s, renew deadline %s, retry period %s: %w", o.LeaseDuration, o.RenewDeadline, o.RetryPeriod, err)
 	}
 	if o.Metrics != nil {
-		err = e.metrics.register(o.Metrics)
+		err = errors.Join(o.Metrics.Register(e.leader), o.Metrics.Register(e.transitions))
 	}
 	return e, err
 }
@@ -190,11 +191,11 @@ func (e *Elector) work(
 	defer stop(nil)
 	ended := make(chan error, 1)
 	go func() { ended <- panics.Try("leading", func() error { return lead(working) }) }()
-	e.metrics.leader.Set(1)
-	defer e.metrics.leader.Set(0)
+	e.leader.Set(1)
+	defer e.leader.Set(0)
 	lost := func(reason error) (bool, error) {
 		e.fence.close()
-		e.metrics.leader.Set(0)
+		e.leader.Set(0)
 		stop(fmt.Errorf("%w: %w", ErrLost, reason))
 		endElection()
 		return false, e.awaitEnd(reason, ended)
@@ -270,33 +271,6 @@ func (e *Elector) observeHolder(holder string) {
 	if holder == "" {
 		return
 	}
-	e.metrics.transitions.Inc()
+	e.transitions.Inc()
 	e.options.Logger.Info("new leader", "lease", e.lock.Describe(), "leader", holder, "self", holder == e.options.Identity)
-}
-
-type metrics struct {
-	leader      prometheus.Gauge
-	transitions prometheus.Counter
-}
-
-func newMetrics() metrics {
-	return metrics{
-		leader: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "fairlead_leader",
-			Help: "1 while this replica leads and reconciles, otherwise 0.",
-		}),
-		transitions: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: "fairlead_leader_transitions_total",
-			Help: "How often this replica saw a new leader, itself included.",
-		}),
-	}
-}
-
-func (m metrics) register(with prometheus.Registerer) error {
-	for _, collector := range []prometheus.Collector{m.leader, m.transitions} {
-		if err := with.Register(collector); err != nil {
-			return fmt.Errorf("election metrics: %w", err)
-		}
-	}
-	return nil
 }

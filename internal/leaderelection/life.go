@@ -42,19 +42,6 @@ const remedy = "leadership for life goes with the Pod: run as one, with POD_NAME
 // that the process has ended.
 var errPodGone = errors.New("this replica's own Pod is gone")
 
-func (l *Life) validate() error {
-	switch {
-	case l == nil:
-		return nil
-	case l.Pods == nil:
-		return errors.New("election for life: no client of Pods")
-	case l.Pod == "":
-		return errors.New("election for life: it is not known which Pod this is; " + remedy)
-	default:
-		return nil
-	}
-}
-
 // findSelf finds this replica's Pod. It retries while the API server is unavailable, until ctx ends. A missing Pod is an
 // error: the Lease would never be released.
 func (l *lock) findSelf(ctx context.Context) error {

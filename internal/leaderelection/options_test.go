@@ -11,9 +11,7 @@ import (
 
 func TestOptionsThatDoNotFitAreRefused(t *testing.T) {
 	for want, change := range map[string]func(*Options){
-		"no client":                              func(o *Options) { o.Leases = nil },
-		"namespace and a name":                   func(o *Options) { o.Namespace = "" },
-		"identity":                               func(o *Options) { o.Identity = "" },
+		"identity is empty":                      func(o *Options) { o.Identity = "" },
 		"retryPeriod must be greater than zero":  func(o *Options) { o.RetryPeriod, o.PollPeriod = 0, 0 },
 		"renewDeadline must be greater than":     func(o *Options) { o.PollPeriod = o.RenewDeadline },
 		"leaseDuration must be greater than ren": func(o *Options) { o.LeaseDuration = o.RenewDeadline },
