@@ -33,8 +33,7 @@ func TestTheLeaseIsReleasedAfterTheWorkHasEndedAndRenewedUntilThen(t *testing.T)
 			t.Fatalf("holder %q while the work still runs; check %v", s.holder(), r.Check())
 		}
 		s.edit(func(lease *coordinationv1.Lease) { lease.Labels = map[string]string{"by": "a user"} })
-		r.finish <- nil
-		if err := ends(t, r); err != nil {
+		if err := finish(t, r, nil); err != nil {
 			t.Fatal(err)
 		}
 		if s.holder() != "" || r.Check() == nil {
@@ -65,8 +64,7 @@ func TestAStandbyTakesAReleasedLeaseAtItsNextRead(t *testing.T) {
 			t.Errorf("b sees %q", b.Status())
 		}
 		a.stop()
-		a.finish <- nil
-		if err := ends(t, a); err != nil {
+		if err := finish(t, a, nil); err != nil {
 			t.Fatal(err)
 		}
 		released := time.Now()
@@ -208,8 +206,7 @@ func TestALeaderThatCannotRenewStopsAtTheDeadline(t *testing.T) {
 				}
 				s.fail(&s.before, nil)
 				pass(time.Second)
-				r.finish <- context.Canceled
-				if err := ends(t, r); !errors.Is(err, ErrLost) || err.Error() != "leader election lost" {
+				if err := finish(t, r, context.Canceled); !errors.Is(err, ErrLost) || err.Error() != "leader election lost" {
 					t.Errorf("error %v", err)
 				}
 				if lease := s.stored(); s.holder() != "a" || !lease.Spec.RenewTime.Time.Equal(renewed) {
@@ -287,8 +284,7 @@ func TestWhoHasSleptPastTheDeadlineMayNotActThoughNoTimerHasFired(t *testing.T) 
 			t.Errorf("after the renewal: %v", err)
 		}
 		r.stop()
-		r.finish <- nil
-		if err := ends(t, r); err != nil || r.Check() == nil {
+		if err := finish(t, r, nil); err != nil || r.Check() == nil {
 			t.Errorf("after the end: %v", err)
 		}
 	})
@@ -326,8 +322,7 @@ func TestALeaderWhoseLeaseIsTakenStopsAtTheNextRenewal(t *testing.T) {
 		if cause := context.Cause(ctx); !errors.Is(cause, ErrLost) || !errors.Is(cause, ErrTaken) || r.Check() == nil {
 			t.Errorf("cause %v", cause)
 		}
-		r.finish <- nil
-		if err := ends(t, r); !errors.Is(err, ErrLost) {
+		if err := finish(t, r, nil); !errors.Is(err, ErrLost) {
 			t.Errorf("error %v", err)
 		}
 		if s.holder() != "usurper" {
@@ -427,8 +422,7 @@ func TestTwoReplicasOfOneNameDoNotBothLead(t *testing.T) {
 			t.Fatalf("a: %v, b: %v", a.Check(), b.Check())
 		}
 		a.stop()
-		a.finish <- nil
-		if err := ends(t, a); err != nil {
+		if err := finish(t, a, nil); err != nil {
 			t.Fatal(err)
 		}
 		leads(t, b)

@@ -33,8 +33,7 @@ func TestAnnouncementsAndMetricsSayWhoLeads(t *testing.T) {
 			}
 		}
 		r.stop()
-		r.finish <- nil
-		if err := ends(t, r); err != nil {
+		if err := finish(t, r, nil); err != nil {
 			t.Fatal(err)
 		}
 		if note := <-notes; note != "fairlead-manager LeaderStopped: a stopped leading" {

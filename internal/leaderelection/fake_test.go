@@ -225,6 +225,17 @@ func ends(t *testing.T, r *replica) error {
 	}
 }
 
+// finish ends the work, which has been told to, and with it the replica.
+func finish(t *testing.T, r *replica, err error) error {
+	t.Helper()
+	select {
+	case r.finish <- err:
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("the work of %s is not told to end", r.options.Identity)
+	}
+	return ends(t, r)
+}
+
 // pass lets time pass.
 func pass(d time.Duration) {
 	<-time.After(d)

@@ -83,8 +83,7 @@ func TestALeaderForLifeOwnsItsLockByItsPodRenewsNothingAndReleases(t *testing.T)
 			t.Fatalf("after an outage a: %v, b: %v", a.Check(), b.Check())
 		}
 		a.stop()
-		a.finish <- nil
-		if err := ends(t, a); err != nil {
+		if err := finish(t, a, nil); err != nil {
 			t.Fatal(err)
 		}
 		released := time.Now()
@@ -190,8 +189,7 @@ func TestALeaderForLifeWhosePodWasDeletedByForceStops(t *testing.T) {
 		if cause := context.Cause(ctx); !errors.Is(cause, ErrLost) || !errors.Is(cause, errPodGone) || a.Check() == nil {
 			t.Errorf("cause %v", cause)
 		}
-		a.finish <- nil
-		if err := ends(t, a); !errors.Is(err, ErrLost) || errors.Is(err, ErrStillRunning) || s.stored() != nil {
+		if err := finish(t, a, nil); !errors.Is(err, ErrLost) || errors.Is(err, ErrStillRunning) || s.stored() != nil {
 			t.Errorf("error %v, Lease %v", err, s.stored())
 		}
 	})
