@@ -31,6 +31,6 @@ package controllers
 //
 // +kubebuilder:rbac:groups="",namespace=fairlead-system,resources=configmaps,resourceNames=fairlead-calendar,verbs=get;list;watch
 // +kubebuilder:rbac:groups=coordination.k8s.io,namespace=fairlead-system,resources=leases,verbs=create
-// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=fairlead-system,resources=leases,resourceNames=fairlead-manager,verbs=get;watch;update
+// +kubebuilder:rbac:groups=coordination.k8s.io,namespace=fairlead-system,resources=leases,resourceNames=fairlead-manager,verbs=get;update
 // +kubebuilder:rbac:groups="",namespace=fairlead-system,resources=secrets,verbs=create
 // +kubebuilder:rbac:groups="",namespace=fairlead-system,resources=secrets,resourceNames=fairlead-webhook-ca,verbs=get;watch;update

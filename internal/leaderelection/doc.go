@@ -4,21 +4,18 @@
 // Package leaderelection elects the one replica that reconciles, by a Lease: one that is renewed, or one
 // that belongs to the leader's Pod for as long as that exists.
 //
-// The Lease has the fields that client-go's leader election writes, so that kubectl and other electors can
-// read it. The loop is our own, for what the one of client-go cannot give:
+// client-go's leader election acquires and renews the Lease. This package adds what that cannot give:
 //
-//   - A leader that cannot renew stops its work at the deadline, to the second. client-go with
-//     ReleaseOnCancel first tries to release the Lease, for up to another renew deadline, and only then
-//     cancels the work: with the usual durations that is 22 s after the last renewal, while others take
-//     over after 15 s.
+//   - The work ends at the renew deadline, counted from the last renewal. client-go counts from the first renewal that
+//     fails.
+//   - Check fences writes, by a clock that also runs while the process is stopped or the machine sleeps.
 //   - The Lease is released once the work has ended, and renewed until then.
-//   - A candidate watches the Lease, and acquires it the moment it is released or expires. Without the
-//     permission to watch it polls.
-//   - The clock is an argument, so that all of this is tested.
+//   - What another writer removed from a Lease does not make it free.
+//   - Candidates may read the Lease more often than the leader renews it.
+//   - A Lease for life.
 //
-// The steps: elector.go runs campaign.go until this replica holds the Lease (lease.go; life.go decides for a
-// Lease that belongs to a Pod), then hold.go while it leads. Candidates follow the Lease by watch.go. events.go
-// announces leaders.
+// elector.go runs client-go's elector and the work. lock.go is the Lease as client-go sees it, life.go decides for one
+// that belongs to a Pod, fence.go is Check, events.go announces leaders.
 //
 // # Guarantees
 //
@@ -27,12 +24,13 @@
 // than LeaseDuration to RenewDeadline. The work of the former leader has ended before that of the next
 // begins, or Run has returned ErrStillRunning; for that rates may differ by less than LeaseDuration to the
 // middle between the two, and it does not hold for a process that did not run meanwhile, which finds out
-// when it continues. Without faults a replica leads within LeaseDuration and a RetryPeriod, which is jittered
-// by up to a fifth. A model in the tests checks that over thousands of random schedules.
+// when it continues. Without faults a replica leads within 2.2 PollPeriods of a release, and within LeaseDuration and
+// 4.4 PollPeriods of the last renewal.
 //
 // A replica that is stopped between Check and sending its request sends it late. What reconcilers write must
 // be right then too, as server-side apply of computed state is. A user who deletes or edits the Lease of a
-// leader decides instead of the election.
+// leader decides instead of the election: a candidate that never saw a Lease which was deleted takes it, until the leader
+// notices at its next renewal.
 //
 // The package never ends the process and never decides what leading means.
 package leaderelection

@@ -4,6 +4,7 @@
 package leaderelection
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,8 +13,12 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
-	"k8s.io/utils/clock"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/klog/v2"
+
+	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // ErrLost is returned by Run when the Lease was lost while this replica led: it could not be renewed in
@@ -28,13 +33,9 @@ var ErrTaken = errors.New("the Lease is held by another replica")
 // by now: the caller must end the process at once.
 var ErrStillRunning = errors.New("the process must end at once")
 
-// ErrNotLeading is returned by Check where this replica must not act.
-var ErrNotLeading = errors.New("this replica does not lead")
-
 // Options configure an Elector.
 type Options struct {
-	// Leases is the client. It must not share a rate limit with the reconcilers, nor have a timeout, which
-	// would end the watch; every request is bounded here.
+	// Leases is the client. It must not share a rate limit with the reconcilers. Every request is bounded here.
 	Leases coordinationv1client.LeasesGetter
 	// Namespace and Name are those of the Lease. It is created where it does not exist.
 	Namespace, Name string
@@ -46,10 +47,13 @@ type Options struct {
 	LeaseDuration time.Duration
 	// RenewDeadline is how long after its last renewal a leader stops. It is less than LeaseDuration.
 	RenewDeadline time.Duration
-	// RetryPeriod is the time between renewals, and between attempts without an event.
+	// RetryPeriod is the time between renewals.
 	RetryPeriod time.Duration
+	// PollPeriod is how often a candidate reads the Lease; the time in between is 1 to 2.2 times as long. Defaults to
+	// RetryPeriod.
+	PollPeriod time.Duration
 	// DrainTimeout bounds how long the work may take to end after its context has ended. After it the Lease is left
-	// to expire. Defaults to RenewDeadline.
+	// to expire.
 	DrainTimeout time.Duration
 	// LossTimeout bounds how long the work may take to end once the Lease is lost. After it Run returns
 	// ErrStillRunning. Defaults to half of the time from the renew deadline to the end of the Lease.
@@ -68,147 +72,45 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// Logger logs leaders and failures.
 	Logger logr.Logger
-	// Clock defaults to the real clock.
-	Clock clock.Clock
-	// Elapsed is a clock that cannot be set and that runs while the machine sleeps, which Clock may not do.
+	// Record is called with each request for the Lease, when it was sent, and what it returned; a Lease that does not exist
+	// is nil. Defaults to nil.
+	Record func(verb string, sent time.Duration, lease *coordinationv1.Lease, err error)
+	// Elapsed is a clock that cannot be set and that runs while the machine sleeps, which Go's clock may not do.
 	// It decides whether this replica may act. Defaults to the system's.
 	Elapsed func() time.Duration
 }
 
-// Elector takes part in one election.
+// Elector takes part in one election, once.
 type Elector struct {
-	options   Options
-	leases    coordinationv1client.LeaseInterface
-	metrics   metrics
-	guard     writeGuard
-	pending   sync.WaitGroup
-	wallClock func() time.Time // the time written into the Lease
+	options  Options
+	leases   coordinationv1client.LeaseInterface
+	elector  *leaderelection.LeaderElector
+	lock     *lock
+	fence    fence
+	pending  sync.WaitGroup // of announcements
+	lost     chan error     // why the Lease is lost
+	acquired chan struct{}  // closed when this replica has the Lease
 
-	mu       sync.Mutex
-	leader   string
-	leading  bool
-	observed observedLease // by Observe, for the next Run
+	leader      prometheus.Gauge
+	transitions prometheus.Counter
 }
 
 // New returns an Elector, or an error that names the option that is invalid.
 func New(o Options) (*Elector, error) {
 	switch {
-	case o.Leases == nil:
-		return nil, errors.New("election: no client")
-	case o.Namespace == "" || o.Name == "":
-		return nil, errors.New("election: the Lease needs a namespace and a name")
-	case o.Identity == "":
-		return nil, errors.New("election: this replica needs an identity")
-	case o.RetryPeriod <= 0:
-		return nil, fmt.Errorf("election: retry period %s must be greater than 0", o.RetryPeriod)
-	case o.RenewDeadline <= o.RetryPeriod:
-		return nil, fmt.Errorf("election: renew deadline %s must be greater than the retry period, %s", o.RenewDeadline, o.RetryPeriod)
-	case o.LeaseDuration <= o.RenewDeadline:
-		return nil, fmt.Errorf("election: lease duration %s must be greater than the renew deadline, %s", o.LeaseDuration, o.RenewDeadline)
 	case o.LeaseDuration%time.Second != 0:
 		return nil, fmt.Errorf("election: lease duration %s must be whole seconds", o.LeaseDuration)
+	case o.Life != nil && o.Life.Pod == "":
+		return nil, errors.New("election for life: it is not known which Pod this is; " + remedy)
 	}
-	if err := o.Life.validate(); err != nil {
-		return nil, err
-	}
-	if o.DrainTimeout <= 0 {
-		o.DrainTimeout = o.RenewDeadline
-	}
-	if o.LossTimeout <= 0 {
-		o.LossTimeout = (o.LeaseDuration - o.RenewDeadline) / 2
-	}
-	if o.Work == "" {
-		o.Work = "the reconcilers"
-	}
-	if o.Clock == nil {
-		o.Clock = clock.RealClock{}
-	}
+	o.PollPeriod = cmp.Or(o.PollPeriod, o.RetryPeriod)
+	o.LossTimeout = cmp.Or(o.LossTimeout, (o.LeaseDuration-o.RenewDeadline)/2)
+	o.Work = cmp.Or(o.Work, "the reconcilers")
 	if o.Elapsed == nil {
 		o.Elapsed = newElapsed()
 	}
-	e := &Elector{options: o, leases: o.Leases.Leases(o.Namespace), metrics: newMetrics(), wallClock: o.Clock.Now}
-	if o.Metrics != nil {
-		if err := e.metrics.register(o.Metrics); err != nil {
-			return nil, err
-		}
-	}
-	return e, nil
-}
-
-// Run waits until this replica leads, and then runs lead until ctx ends, the Lease is lost or lead returns.
-// The context of lead is canceled at once in each case, and Run waits for lead to return; the Lease is
-// renewed meanwhile, and released after.
-//
-// It returns nil when ctx ended, ErrLost when the Lease was lost, the error of lead where lead returned one,
-// and an error where lead did not return within the drain timeout. That error wraps ErrStillRunning as well
-// as ErrLost where the Lease was lost.
-//
-// It may be called again for another term, except after ErrStillRunning.
-func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
-	defer e.pending.Wait()
-	e.options.Logger.Info("taking part in the election", "lease", e.lease(), "identity", e.options.Identity, "forLife", e.options.Life != nil)
-	term, err := e.campaign(ctx)
-	if err != nil || term == nil {
-		return err
-	}
-	e.announce(ctx, *term, reasonElected, e.options.Identity+" leads")
-	e.guard.allow(*term)
-	e.setLeading(true)
-	defer e.setLeading(false)
-	err = e.hold(ctx, *term, lead)
-	// Work that is still running must not pass Check any more.
-	e.guard.revoke()
-	e.announce(ctx, *term, reasonStopped, e.options.Identity+" stopped leading")
-	return err
-}
-
-// Status describes in a few words who leads.
-func (e *Elector) Status() string {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	switch {
-	case e.leading:
-		return e.options.Identity + " (this replica)"
-	case e.leader == "":
-		return "none yet"
-	default:
-		return e.leader
-	}
-}
-
-// Check returns nil while this replica leads, as of this very call: callers call it before each write. A
-// process that was stopped, or a machine that slept, finds out here before its timers have fired. A stop
-// between this call and the sending of the request remains possible.
-func (e *Elector) Check() error { return e.guard.check(e.options.Elapsed()) }
-
-func (e *Elector) setLeading(leading bool) {
-	e.mu.Lock()
-	e.leading = leading
-	e.mu.Unlock()
-	e.metrics.leading(leading)
-}
-
-// observeHolder records who holds the Lease; holder is empty where it is not held.
-func (e *Elector) observeHolder(holder string) {
-	e.mu.Lock()
-	changed := e.leader != holder
-	e.leader = holder
-	e.mu.Unlock()
-	if changed && holder != "" {
-		e.metrics.transitions.Inc()
-		e.options.Logger.Info("new leader", "lease", e.lease(), "leader", holder, "self", holder == e.options.Identity)
-	}
-}
-
-func (e *Elector) lease() string { return e.options.Namespace + "/" + e.options.Name }
-
-type metrics struct {
-	leader      prometheus.Gauge
-	transitions prometheus.Counter
-}
-
-func newMetrics() metrics {
-	return metrics{
+	e := &Elector{
+		options: o, leases: o.Leases.Leases(o.Namespace), lost: make(chan error, 1), acquired: make(chan struct{}),
 		leader: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "fairlead_leader",
 			Help: "1 while this replica leads and reconciles, otherwise 0.",
@@ -218,21 +120,157 @@ func newMetrics() metrics {
 			Help: "How often this replica saw a new leader, itself included.",
 		}),
 	}
+	e.lock = &lock{Elector: e}
+	var err error
+	e.elector, err = leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: e.lock, Name: o.Name, LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.PollPeriod,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { close(e.acquired) },
+			OnStoppedLeading: func() {},
+			OnNewLeader:      e.observeHolder,
+		},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("election: lease duration %s, renew deadline %s, retry period %s: %w", o.LeaseDuration, o.RenewDeadline, o.RetryPeriod, err)
+	}
+	if o.Metrics != nil {
+		err = errors.Join(o.Metrics.Register(e.leader), o.Metrics.Register(e.transitions))
+	}
+	return e, err
 }
 
-func (m metrics) register(with prometheus.Registerer) error {
-	for _, collector := range []prometheus.Collector{m.leader, m.transitions} {
-		if err := with.Register(collector); err != nil {
-			return fmt.Errorf("election metrics: %w", err)
+// Run waits until this replica leads, and then runs lead until ctx ends, the Lease is lost or lead returns.
+// The context of lead is canceled at once in each case, and Run waits for lead to return; the Lease is
+// renewed meanwhile, and released after.
+//
+// It returns nil when ctx ended, ErrLost when the Lease was lost, the error of lead where lead returned one,
+// and an error where lead did not return within the drain timeout. That error wraps ErrStillRunning as well
+// as ErrLost where the Lease was lost.
+func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
+	defer e.pending.Wait()
+	e.options.Logger.Info("taking part in the election", "lease", e.lock.Describe(), "identity", e.options.Identity, "forLife", e.options.Life != nil)
+	if e.options.Life != nil {
+		if err := e.lock.findSelf(ctx); err != nil || ctx.Err() != nil {
+			return err
 		}
 	}
-	return nil
+	// It ends with ctx while this replica waits, and then goes on until the work has ended. What client-go logs, the lock does.
+	electing, stop := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logr.Discard()))
+	defer stop()
+	waits := context.AfterFunc(ctx, stop)
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		panics.Go("election", func() { e.elector.Run(electing) })
+	}()
+	var err error
+	release := true
+	select {
+	case <-e.acquired:
+		if waits() {
+			release, err = e.work(ctx, lead, over, stop)
+		}
+	case <-over:
+	}
+	e.fence.close() // before another replica can acquire the Lease
+	stop()
+	<-over
+	if release && e.lock.held {
+		e.release(ctx)
+	}
+	return err
 }
 
-func (m metrics) leading(yes bool) {
-	if yes {
-		m.leader.Set(1)
+// work runs lead until it has returned, and reports whether the Lease is to be released. It ends the election where the
+// Lease is lost, which it leaves alone.
+func (e *Elector) work(
+	ctx context.Context, lead func(context.Context) error, over <-chan struct{}, endElection func(),
+) (release bool, err error) {
+	// Until the work has ended, this replica must still lead: its context outlives ctx.
+	working, stop := context.WithCancelCause(context.WithoutCancel(ctx))
+	defer stop(nil)
+	ended := make(chan error, 1)
+	go func() { ended <- panics.Try("leading", func() error { return lead(working) }) }()
+	e.leader.Set(1)
+	defer e.leader.Set(0)
+	lost := func(reason error) (bool, error) {
+		e.fence.close()
+		e.leader.Set(0)
+		stop(fmt.Errorf("%w: %w", ErrLost, reason))
+		endElection()
+		return false, e.awaitEnd(reason, ended)
+	}
+	deadline := time.NewTimer(e.fence.left(e.options.Elapsed()))
+	defer deadline.Stop()
+	for stopped, drained := ctx.Done(), (<-chan time.Time)(nil); ; {
+		select {
+		case err := <-ended:
+			return true, err
+		case <-stopped:
+			stopped, drained = nil, time.After(e.options.DrainTimeout)
+			stop(context.Canceled)
+		case <-drained:
+			return false, fmt.Errorf("election: %s still run %s after they were told to stop: the Lease %s is left to run out",
+				e.options.Work, e.options.DrainTimeout, e.lock.Describe())
+		case reason := <-e.lost:
+			return lost(reason)
+		case <-over:
+			return lost(errors.New("the election has ended"))
+		case <-deadline.C:
+			left := e.fence.left(e.options.Elapsed())
+			if left <= 0 {
+				return lost(fmt.Errorf("not renewed for %s", e.options.RenewDeadline))
+			}
+			deadline.Reset(left)
+		}
+	}
+}
+
+// awaitEnd waits for the work to end after the Lease was lost.
+func (e *Elector) awaitEnd(reason error, ended <-chan error) error {
+	e.options.Logger.Error(reason, "the Lease is lost: "+e.options.Work+" must stop", "lease", e.lock.Describe())
+	select {
+	case err := <-ended:
+		if err != nil && !errors.Is(err, context.Canceled) {
+			e.options.Logger.Error(err, e.options.Work+" ended with an error", "lease", e.lock.Describe())
+		}
+		return ErrLost
+	case <-time.After(e.options.LossTimeout):
+		return fmt.Errorf("%w, and %s still run %s after they were told to stop: %w", ErrLost, e.options.Work, e.options.LossTimeout, ErrStillRunning)
+	}
+}
+
+// release releases the Lease. Where that fails it expires by itself, only later.
+func (e *Elector) release(ctx context.Context) {
+	if err := e.lock.release(context.WithoutCancel(ctx)); err != nil {
+		e.options.Logger.Error(err, "cannot release the Lease: it runs out by itself", "lease", e.lock.Describe(), "in", e.options.LeaseDuration)
 		return
 	}
-	m.leader.Set(0)
+	e.options.Logger.Info("Lease released", "lease", e.lock.Describe())
+}
+
+// Status describes in a few words who leads.
+func (e *Elector) Status() string {
+	switch leader := e.elector.GetLeader(); {
+	case e.Check() == nil:
+		return e.options.Identity + " (this replica)"
+	case leader == "":
+		return "none yet"
+	default:
+		return leader
+	}
+}
+
+// Check returns nil while this replica leads, as of this very call: callers call it before each write. A
+// process that was stopped, or a machine that slept, finds out here before its timers have fired. A stop
+// between this call and the sending of the request remains possible.
+func (e *Elector) Check() error { return e.fence.check(e.options.Elapsed()) }
+
+// observeHolder records who holds the Lease; holder is empty where it is not held.
+func (e *Elector) observeHolder(holder string) {
+	if holder == "" {
+		return
+	}
+	e.transitions.Inc()
+	e.options.Logger.Info("new leader", "lease", e.lock.Describe(), "leader", holder, "self", holder == e.options.Identity)
 }

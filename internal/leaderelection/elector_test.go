@@ -9,385 +9,382 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/go-logr/logr/funcr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	clocktesting "k8s.io/utils/clock/testing"
 )
 
-// replica is one elector that runs. Its work ends when finish is closed, after it was told to.
-type replica struct {
-	*Elector
-	stop    context.CancelFunc
-	working chan context.Context
-	finish  chan error
-	done    chan error
-}
-
-func options(s *server, clock *clocktesting.FakeClock, identity string) Options {
-	return Options{
-		Leases: s, Namespace: "fairlead-system", Name: "fairlead-manager", Identity: identity,
-		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second,
-		DrainTimeout: 30 * time.Second, Clock: clock,
-	}
-}
-
-func start(t *testing.T, o Options) *replica {
-	t.Helper()
-	e, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(context.Background())
-	t.Cleanup(stop)
-	r := &replica{Elector: e, stop: stop, working: make(chan context.Context, 1), finish: make(chan error, 1), done: make(chan error, 1)}
-	go func() {
-		r.done <- e.Run(ctx, func(ctx context.Context) error {
-			r.working <- ctx
-			<-ctx.Done()
-			return <-r.finish
-		})
-	}()
-	return r
-}
-
-func leads(t *testing.T, r *replica) context.Context {
-	t.Helper()
-	select {
-	case ctx := <-r.working:
-		return ctx
-	case <-time.After(time.Minute):
-		t.Fatalf("%s never leads: %s", r.options.Identity, r.Status())
-		return nil
-	}
-}
-
-func ends(t *testing.T, r *replica) error {
-	t.Helper()
-	select {
-	case err := <-r.done:
-		return err
-	case <-time.After(time.Minute):
-		t.Fatalf("%s never ends", r.options.Identity)
-		return nil
-	}
-}
-
-func newClock() *clocktesting.FakeClock {
-	return clocktesting.NewFakeClock(time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC))
-}
-
 func TestTheLeaseIsReleasedAfterTheWorkHasEndedAndRenewedUntilThen(t *testing.T) {
-	s, clock := &server{}, newClock()
-	r := start(t, options(s, clock, "a"))
-	ctx := leads(t, r)
-	if r.Check() != nil || s.holder() != "a" || !strings.Contains(r.Status(), "this replica") {
-		t.Fatalf("check %v, holder %q, status %q", r.Check(), s.holder(), r.Status())
-	}
-
-	r.stop()
-	<-ctx.Done()
-	before := s.updated()
-	clock.Step(2 * time.Second)
-	eventually(t, "renewed while the work ends", func() bool { return s.updated() > before })
-	if s.holder() != "a" {
-		t.Fatalf("released while the work still runs")
-	}
-
-	r.finish <- nil
-	if err := ends(t, r); err != nil {
-		t.Fatal(err)
-	}
-	if s.holder() != "" || r.Check() == nil {
-		t.Errorf("holder %q after release", s.holder())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		r := start(t, options(s, "a"))
+		ctx := leads(t, r)
+		synctest.Wait()
+		if r.Check() != nil || s.holder() != "a" || !strings.Contains(r.Status(), "this replica") {
+			t.Fatalf("check %v, holder %q, status %q", r.Check(), s.holder(), r.Status())
+		}
+		r.stop()
+		<-ctx.Done()
+		pass(29 * time.Second) // much longer than the Lease
+		if s.holder() != "a" || r.Check() != nil {
+			t.Fatalf("holder %q while the work still runs; check %v", s.holder(), r.Check())
+		}
+		s.edit(func(lease *coordinationv1.Lease) { lease.Labels = map[string]string{"by": "a user"} })
+		if err := finish(t, r, nil); err != nil {
+			t.Fatal(err)
+		}
+		if s.holder() != "" || r.Check() == nil {
+			t.Errorf("holder %q after release", s.holder())
+		}
+	})
 }
 
-func TestAStandbyTakesAReleasedLeaseWithoutWaitingForAnyTimer(t *testing.T) {
-	s, clock := &server{}, newClock()
-	a := start(t, options(s, clock, "a"))
-	leads(t, a)
-	b := start(t, options(s, clock, "b"))
-	eventually(t, "b watches", func() bool { return s.watched() == 1 })
+func TestALeaderWritesOnceInEachRetryPeriod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		leads(t, start(t, options(s, "a")))
+		pass(100 * time.Second)
+		if s.writes < 46 || s.writes > 51 || s.reads > 1 {
+			t.Errorf("%d writes and %d reads in 100 s", s.writes, s.reads)
+		}
+	})
+}
 
-	a.stop()
-	a.finish <- nil
-	if err := ends(t, a); err != nil {
-		t.Fatal(err)
-	}
-	leads(t, b) // the clock never moved
-	if s.holder() != "b" || *s.lease.Spec.LeaseTransitions != 1 {
-		t.Errorf("holder %q, transitions %d", s.holder(), *s.lease.Spec.LeaseTransitions)
-	}
+func TestAStandbyTakesAReleasedLeaseAtItsNextRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		a := start(t, options(s, "a"))
+		leads(t, a)
+		b := start(t, options(s, "b"))
+		pass(5 * time.Second)
+		if b.Status() != "a" {
+			t.Errorf("b sees %q", b.Status())
+		}
+		a.stop()
+		if err := finish(t, a, nil); err != nil {
+			t.Fatal(err)
+		}
+		released := time.Now()
+		leads(t, b)
+		if took := time.Since(released); took > 220*poll/100 {
+			t.Errorf("taken after %s", took)
+		}
+		if s.holder() != "b" || *s.stored().Spec.LeaseTransitions != 1 {
+			t.Errorf("holder %q, transitions %d", s.holder(), *s.stored().Spec.LeaseTransitions)
+		}
+	})
 }
 
 func TestAStandbyTakesOverFromASilentLeaderWhenTheLeaseRunsOutAndNotBefore(t *testing.T) {
-	s, clock := &server{}, newClock()
-	lease := (&Elector{options: options(s, clock, "dead")}).lease()
-	dead, err := New(options(s, clock, "dead"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := dead.acquire(context.Background(), nil, 15); err != nil {
-		t.Fatal(err)
-	}
-	b := start(t, options(s, clock, "b"))
-	eventually(t, "b has seen "+lease, func() bool { return b.Status() == "dead" && s.watched() == 1 })
-
-	clock.Step(15*time.Second - time.Millisecond)
-	eventually(t, "b waits", clock.HasWaiters)
-	if s.holder() != "dead" {
-		t.Fatal("taken over before the Lease ran out")
-	}
-	clock.Step(time.Millisecond)
-	leads(t, b)
-}
-
-// A candidate that observes the Lease while its caches are filled.
-func TestTheTimeOfASilentLeaderCountsFromTheFirstObservation(t *testing.T) {
-	const filling = 9 * time.Second
-	for name, renews := range map[string]bool{"silent": false, "renewed meanwhile": true} {
+	for name, test := range map[string]struct {
+		edit func(*coordinationv1.Lease) // nil: it is deleted
+		want time.Duration               // after the Lease was read
+	}{
+		"silent":                     {func(*coordinationv1.Lease) {}, 15 * time.Second},
+		"its duration is longer":     {func(l *coordinationv1.Lease) { *l.Spec.LeaseDurationSeconds = 60 }, time.Minute},
+		"its duration is shorter":    {func(l *coordinationv1.Lease) { *l.Spec.LeaseDurationSeconds = 1 }, 15 * time.Second},
+		"its duration was removed":   {func(l *coordinationv1.Lease) { l.Spec.LeaseDurationSeconds = nil }, 15 * time.Second},
+		"its holder was removed":     {func(l *coordinationv1.Lease) { l.Spec.HolderIdentity = nil }, 15 * time.Second},
+		"everything was removed":     {func(l *coordinationv1.Lease) { l.Spec = coordinationv1.LeaseSpec{} }, 15 * time.Second},
+		"a clock of the past":        {func(l *coordinationv1.Lease) { l.Spec.RenewTime.Time = time.Unix(0, 0) }, 15 * time.Second},
+		"a clock of the future":      {func(l *coordinationv1.Lease) { l.Spec.RenewTime.Time = time.Now().Add(time.Hour) }, 15 * time.Second},
+		"transitions below 0":        {func(l *coordinationv1.Lease) { *l.Spec.LeaseTransitions = -5 }, 15 * time.Second},
+		"transitions at their limit": {func(l *coordinationv1.Lease) { *l.Spec.LeaseTransitions = 1<<31 - 1 }, 15 * time.Second},
+		"held by its own name":       {func(l *coordinationv1.Lease) { *l.Spec.HolderIdentity = "b" }, 15 * time.Second},
+		"released":                   {func(l *coordinationv1.Lease) { *l.Spec.HolderIdentity = "" }, 0},
+	} {
 		t.Run(name, func(t *testing.T) {
-			s, clock := &server{}, newClock()
-			other, err := New(options(s, clock, "other"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			held, err := other.acquire(t.Context(), nil, 15)
-			if err != nil {
-				t.Fatal(err)
-			}
-			e, err := New(options(s, clock, "b"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			stop := e.Observe(t.Context())
-			eventually(t, "b has seen the Lease", func() bool { return e.Status() == "other" && s.watched() == 1 })
-			clock.Step(filling)
-			left := 15*time.Second - filling
-			if renews {
-				if _, err := other.renew(t.Context(), *held); err != nil {
-					t.Fatal(err)
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{lease: held("dead")}
+				s.edit(test.edit)
+				began := time.Now()
+				leads(t, start(t, options(s, "b")))
+				if took := time.Since(began); took < test.want || took > test.want+220*poll/100 {
+					t.Errorf("taken over after %s, want %s", took, test.want)
 				}
-				seen := func() time.Time { e.mu.Lock(); defer e.mu.Unlock(); return e.observed.since }
-				eventually(t, "b has seen the renewal", func() bool { return seen().Equal(clock.Now()) })
-				left = 15 * time.Second
-			}
-			stop()
-			ctx, cancel := context.WithCancel(t.Context())
-			leading, ended := make(chan struct{}), make(chan error, 1)
-			go func() {
-				ended <- e.Run(ctx, func(ctx context.Context) error { close(leading); <-ctx.Done(); return nil })
-			}()
-			eventually(t, "b follows the Lease again", func() bool { return s.watched() == 1 && clock.HasWaiters() })
-			clock.Step(left - time.Millisecond)
-			eventually(t, "b waits", clock.HasWaiters)
-			if s.holder() != "other" {
-				t.Fatal("taken over before the Lease ran out")
-			}
-			clock.Step(time.Millisecond)
-			select {
-			case <-leading:
-			case <-time.After(time.Minute):
-				t.Fatalf("it never leads: %s", e.Status())
-			}
-			cancel()
-			if err := <-ended; err != nil {
-				t.Error(err)
-			}
+			})
 		})
 	}
 }
+
+// A renewal within the same second is one.
+func TestTheTimeOfALeaseCountsFromItsLastRenewalAndGoesOnWhereItIsTouchedOrDeleted(t *testing.T) {
+	for name, test := range map[string]struct {
+		disturb func(*server)
+		want    time.Duration // from 10.5 s on
+	}{
+		"renewed": {func(s *server) {
+			s.edit(func(l *coordinationv1.Lease) { l.Spec.RenewTime.Time = l.Spec.RenewTime.Add(time.Millisecond) })
+		}, 15 * time.Second},
+		"labeled": {func(s *server) {
+			s.edit(func(l *coordinationv1.Lease) { l.Labels = map[string]string{"x": "y"} })
+		}, 4500 * time.Millisecond},
+		"deleted":      {func(s *server) { s.remove() }, 4500 * time.Millisecond},
+		"made anew":    {func(s *server) { s.remove(); pass(time.Second); s.lease = held("c") }, 16 * time.Second},
+		"then deleted": {func(s *server) { s.edit(func(l *coordinationv1.Lease) { *l.Spec.HolderIdentity = "" }); s.remove() }, 4500 * time.Millisecond},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{lease: held("dead")}
+				b := start(t, options(s, "b"))
+				pass(10500 * time.Millisecond)
+				began := time.Now()
+				test.disturb(s)
+				leads(t, b)
+				if took := time.Since(began); took < test.want || took > test.want+440*poll/100 {
+					t.Errorf("taken over after %s, want %s", took, test.want)
+				}
+			})
+		})
+	}
+}
+
+// A leader finds out at its next renewal, up to a retry period later, what another writer did to its Lease.
+func TestALeaseThatIsEditedIsNotTakenWhileItsHolderStillActs(t *testing.T) {
+	for name, edit := range map[string]func(*coordinationv1.LeaseSpec){
+		"duration":    func(s *coordinationv1.LeaseSpec) { s.LeaseDurationSeconds = nil },
+		"zero":        func(s *coordinationv1.LeaseSpec) { *s.LeaseDurationSeconds = 0 },
+		"times":       func(s *coordinationv1.LeaseSpec) { s.RenewTime = nil },
+		"transitions": func(s *coordinationv1.LeaseSpec) { s.LeaseTransitions = nil },
+		"holder":      func(s *coordinationv1.LeaseSpec) { s.HolderIdentity = nil },
+		"all":         func(s *coordinationv1.LeaseSpec) { *s = coordinationv1.LeaseSpec{} },
+	} {
+		for when, early := range map[string]bool{"seen": true, "new to the candidate": false} {
+			t.Run(name+" "+when, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := &server{}
+					a := start(t, options(s, "a"))
+					leads(t, a)
+					var b *replica
+					if early {
+						b = start(t, options(s, "b"))
+					}
+					pass(5 * time.Second)
+					s.edit(func(l *coordinationv1.Lease) { edit(&l.Spec) })
+					if !early {
+						b = start(t, options(s, "b"))
+					}
+					for range 400 {
+						pass(100 * time.Millisecond)
+						if a.Check() == nil && b.Check() == nil {
+							t.Fatal("two replicas lead")
+						}
+					}
+					if lost := name == "holder" || name == "all"; lost != (a.Check() != nil) || lost != (b.Check() == nil) {
+						t.Errorf("a: %v, b: %v", a.Check(), b.Check())
+					}
+				})
+			})
+		}
+	}
+}
+
+var errAway = apierrors.NewInternalError(errors.New("etcd is gone"))
 
 func TestALeaderThatCannotRenewStopsAtTheDeadline(t *testing.T) {
-	refuses := func(context.Context, string) error { return apierrors.NewInternalError(errors.New("etcd is gone")) }
-	over := make(chan struct{})
-	t.Cleanup(func() { close(over) })
-	hangs := func(context.Context, string) error { <-over; return errors.New("over") } // heeds no context either
+	refuses := func(context.Context, string) error { return errAway }
+	hangs := func(ctx context.Context, _ string) error { <-ctx.Done(); return ctx.Err() }
 	for name, broken := range map[string]func(context.Context, string) error{"refused": refuses, "hanging": hangs} {
 		t.Run(name, func(t *testing.T) {
-			s, clock := &server{}, newClock()
-			r := start(t, options(s, clock, "a"))
-			ctx := leads(t, r)
-			eventually(t, "the deadline is set", func() bool { return clock.Waiters() >= 2 })
-			s.setIntercept(broken)
-			clock.Step(10*time.Second - time.Millisecond)
-			if ctx.Err() != nil {
-				t.Fatal("stopped before the deadline")
-			}
-			clock.Step(time.Millisecond)
-			<-ctx.Done()
-			if !errors.Is(context.Cause(ctx), ErrLost) || errors.Is(context.Cause(ctx), ErrTaken) || r.Check() == nil && s.holder() == "" {
-				t.Errorf("cause %v", context.Cause(ctx))
-			}
-			r.finish <- context.Canceled
-			if err := ends(t, r); !errors.Is(err, ErrLost) || err.Error() != "leader election lost" {
-				t.Errorf("error %v", err)
-			}
-			if s.holder() != "a" {
-				t.Errorf("a lost Lease was touched: holder %q", s.holder())
-			}
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{}
+				r := start(t, options(s, "a"))
+				ctx := leads(t, r)
+				pass(5 * time.Second)
+				renewed := s.stored().Spec.RenewTime.Time
+				s.fail(&s.before, broken)
+				pass(time.Until(renewed.Add(10*time.Second - time.Millisecond)))
+				if ctx.Err() != nil || r.Check() != nil {
+					t.Fatal("stopped before the deadline")
+				}
+				pass(2 * time.Millisecond)
+				if cause := context.Cause(ctx); !errors.Is(cause, ErrLost) || errors.Is(cause, ErrTaken) || r.Check() == nil {
+					t.Errorf("cause %v, check %v", cause, r.Check())
+				}
+				s.fail(&s.before, nil)
+				pass(time.Second)
+				if err := finish(t, r, context.Canceled); !errors.Is(err, ErrLost) || err.Error() != "leader election lost" {
+					t.Errorf("error %v", err)
+				}
+				if lease := s.stored(); s.holder() != "a" || !lease.Spec.RenewTime.Time.Equal(renewed) {
+					t.Errorf("a lost Lease was touched: %+v", lease.Spec)
+				}
+			})
 		})
 	}
+}
+
+func TestAnOutageIsLoggedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, lines := &server{lease: held("dead")}, atomic.Int32{}
+		s.before = func(context.Context, string) error { return errAway }
+		o := options(s, "a")
+		o.Logger = funcr.New(func(_, line string) {
+			if strings.Contains(line, "etcd is gone") {
+				lines.Add(1)
+			}
+		}, funcr.Options{})
+		r := start(t, o)
+		pass(time.Hour)
+		s.fail(&s.before, nil)
+		leads(t, r)
+		if lines.Load() != 1 {
+			t.Errorf("%d lines", lines.Load())
+		}
+	})
 }
 
 func TestWorkThatOutlivesALostLeaseMustEndWithTheProcess(t *testing.T) {
-	s, clock := &server{}, newClock()
-	r := start(t, options(s, clock, "a"))
-	ctx := leads(t, r)
-	eventually(t, "the deadline is set", func() bool { return clock.Waiters() >= 2 })
-	s.setIntercept(func(context.Context, string) error { return apierrors.NewInternalError(errors.New("etcd is gone")) })
-	clock.Step(10 * time.Second)
-	<-ctx.Done()
-	if err := r.Check(); !errors.Is(err, ErrNotLeading) {
-		t.Errorf("it may still act: %v", err)
-	}
-	// 12.5 s after the last renewal, while others wait for 15.
-	eventually(t, "the end is timed", clock.HasWaiters)
-	eventually(t, "it gives up", func() bool {
-		select {
-		case err := <-r.done:
-			r.done <- err
-			return true
-		default:
-			if clock.Since(newClock().Now()) < 12500*time.Millisecond {
-				clock.Step(100 * time.Millisecond)
-			}
-			return false
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		r := start(t, options(s, "a"))
+		ctx := leads(t, r)
+		renewed := time.Now()
+		s.fail(&s.before, func(context.Context, string) error { return errAway })
+		<-ctx.Done()
+		synctest.Wait()
+		if err := r.Check(); !errors.Is(err, ErrNotLeading) {
+			t.Errorf("it may still act: %v", err)
+		}
+		err := ends(t, r)
+		if !errors.Is(err, ErrLost) || !errors.Is(err, ErrStillRunning) || !strings.Contains(err.Error(), "the reconcilers still run 2.5s") {
+			t.Errorf("error %v", err)
+		}
+		if took := time.Since(renewed); took != 12500*time.Millisecond { // while others wait for 15 s
+			t.Errorf("ended %s after the last renewal", took)
 		}
 	})
-	err := ends(t, r)
-	if !errors.Is(err, ErrLost) || !errors.Is(err, ErrStillRunning) || !strings.Contains(err.Error(), "the reconcilers still run 2.5s") {
-		t.Errorf("error %v", err)
-	}
-	r.finish <- nil
 }
 
 // Go's clock stands still while a machine sleeps, and timers fire late in a process that was stopped.
 func TestWhoHasSleptPastTheDeadlineMayNotActThoughNoTimerHasFired(t *testing.T) {
-	s, clock := &server{}, newClock()
-	o := options(s, clock, "a")
-	var elapsed atomic.Int64
-	o.Elapsed = func() time.Duration { return time.Duration(elapsed.Load()) }
-	r := start(t, o)
-	ctx := leads(t, r)
-	elapsed.Store(int64(10*time.Second - 1))
-	if err := r.Check(); err != nil {
-		t.Errorf("before the deadline: %v", err)
-	}
-	elapsed.Store(int64(70 * time.Second))
-	if err := r.Check(); !errors.Is(err, ErrNotLeading) || !strings.Contains(err.Error(), "1m0s ago") || ctx.Err() != nil {
-		t.Errorf("after the sleep: %v", err)
-	}
-	// No other replica has taken the Lease meanwhile: the next renewal is as good as ever.
-	eventually(t, "timers are set", func() bool { return clock.Waiters() >= 2 })
-	clock.Step(2 * time.Second)
-	eventually(t, "it may act again", func() bool { return r.Check() == nil })
-	r.stop()
-	r.finish <- nil
-	if err := ends(t, r); err != nil || r.Check() == nil {
-		t.Errorf("after the end: %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		o := options(s, "a")
+		var slept atomic.Int64
+		awake := o.Elapsed
+		o.Elapsed = func() time.Duration { return awake() + time.Duration(slept.Load()) }
+		r := start(t, o)
+		ctx := leads(t, r)
+		pass(time.Second)
+		slept.Store(int64(9*time.Second - 1))
+		if err := r.Check(); err != nil {
+			t.Errorf("before the deadline: %v", err)
+		}
+		slept.Store(int64(69 * time.Second))
+		if err := r.Check(); !errors.Is(err, ErrNotLeading) || !strings.Contains(err.Error(), "1m0s ago") || ctx.Err() != nil {
+			t.Errorf("after the sleep: %v", err)
+		}
+		// No other replica has taken the Lease meanwhile: the next renewal is as good as ever.
+		pass(2 * time.Second)
+		if err := r.Check(); err != nil {
+			t.Errorf("after the renewal: %v", err)
+		}
+		r.stop()
+		if err := finish(t, r, nil); err != nil || r.Check() == nil {
+			t.Errorf("after the end: %v", err)
+		}
+	})
 }
 
-func TestABidWhoseAnswerComesTooLateIsNoTerm(t *testing.T) {
-	s, clock := &server{}, newClock()
-	o := options(s, clock, "a")
-	var elapsed atomic.Int64
-	o.Elapsed = func() time.Duration { return time.Duration(elapsed.Load()) }
-	s.setIntercept(func(_ context.Context, verb string) error {
-		if verb == "create" {
-			elapsed.Store(int64(11 * time.Second))
+func TestAnAnswerThatComesTooLateIsNoTerm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		o := options(s, "a")
+		var slept atomic.Int64
+		awake := o.Elapsed
+		o.Elapsed = func() time.Duration { return awake() + time.Duration(slept.Load()) }
+		s.after = func(_ context.Context, verb string) error {
+			if verb == "create" {
+				slept.Store(int64(11 * time.Second))
+			}
+			return nil
 		}
-		return nil
+		r := start(t, o)
+		synctest.Wait()
+		if len(r.working) > 0 || r.Check() == nil || s.holder() != "a" {
+			t.Errorf("it leads: %v", r.Check())
+		}
+		leads(t, r) // by its next write
 	})
-	e, err := New(o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.acquire(t.Context(), nil, 15); err == nil || !strings.Contains(err.Error(), "11s after the request") {
-		t.Errorf("error %v", err)
-	}
 }
 
 func TestALeaderWhoseLeaseIsTakenStopsAtTheNextRenewal(t *testing.T) {
-	s, clock := &server{}, newClock()
-	r := start(t, options(s, clock, "a"))
-	ctx := leads(t, r)
-	eventually(t, "timers are set", func() bool { return clock.Waiters() >= 2 })
-	s.edit(func(lease *coordinationv1.Lease) { *lease.Spec.HolderIdentity = "usurper" })
-	clock.Step(2 * time.Second)
-	<-ctx.Done()
-	if cause := context.Cause(ctx); !errors.Is(cause, ErrLost) || !errors.Is(cause, ErrTaken) {
-		t.Errorf("cause %v", cause)
-	}
-	r.finish <- nil
-	if err := ends(t, r); !errors.Is(err, ErrLost) {
-		t.Errorf("error %v", err)
-	}
-	if s.holder() != "usurper" {
-		t.Errorf("holder %q", s.holder())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		r := start(t, options(s, "a"))
+		ctx := leads(t, r)
+		s.edit(func(lease *coordinationv1.Lease) { *lease.Spec.HolderIdentity = "usurper" })
+		pass(2*time.Second + 2*poll)
+		if cause := context.Cause(ctx); !errors.Is(cause, ErrLost) || !errors.Is(cause, ErrTaken) || r.Check() == nil {
+			t.Errorf("cause %v", cause)
+		}
+		if err := finish(t, r, nil); !errors.Is(err, ErrLost) {
+			t.Errorf("error %v", err)
+		}
+		if s.holder() != "usurper" {
+			t.Errorf("holder %q", s.holder())
+		}
+	})
 }
 
 func TestALeaderKeepsALeaseThatWasTouchedButNotTaken(t *testing.T) {
+	lostOnce := func(s *server) {
+		s.fail(&s.after, func(_ context.Context, verb string) error {
+			if verb == "get" {
+				return nil
+			}
+			s.fail(&s.after, nil)
+			return errAway
+		})
+	}
 	for name, disturb := range map[string]func(*server){
 		"labeled": func(s *server) {
 			s.edit(func(lease *coordinationv1.Lease) { lease.Labels = map[string]string{"x": "y"} })
 		},
-		"deleted":        func(s *server) { s.mu.Lock(); s.lease = nil; s.mu.Unlock() },
-		"an answer lost": func(s *server) { s.mu.Lock(); s.lose = true; s.mu.Unlock() },
+		"deleted":        func(s *server) { s.remove() },
+		"an answer lost": lostOnce,
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, clock := &server{}, newClock()
-			o := options(s, clock, "a")
-			rounds := make(chan string, 100)
-			o.Logger = funcr.New(func(_, line string) {
-				if strings.Contains(line, "renew") {
-					rounds <- line
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{}
+				lostOnce(s) // the first
+				r := start(t, options(s, "a"))
+				ctx := leads(t, r)
+				pass(5 * time.Second)
+				disturb(s)
+				for range 200 {
+					pass(100 * time.Millisecond)
+					if ctx.Err() != nil || r.Check() != nil {
+						t.Fatalf("lost: %v", context.Cause(ctx))
+					}
 				}
-			}, funcr.Options{Verbosity: 3})
-			r := start(t, o)
-			ctx := leads(t, r)
-			disturb(s)
-			eventually(t, "timers are set", func() bool { return clock.Waiters() >= 2 })
-			for round := range 8 { // 16 s, more than the Lease would last
-				clock.Step(2 * time.Second)
-				t.Log(<-rounds)
-				if ctx.Err() != nil {
-					t.Fatalf("lost in round %d", round)
+				if s.holder() != "a" {
+					t.Errorf("holder %q", s.holder())
 				}
-			}
-			if s.holder() != "a" {
-				t.Errorf("holder %q", s.holder())
-			}
-			r.stop()
-			r.finish <- nil
-			if err := ends(t, r); err != nil {
-				t.Error(err)
-			}
+			})
 		})
 	}
 }
 
 func TestWorkThatDoesNotEndLeavesTheLeaseToRunOut(t *testing.T) {
-	s, clock := &server{}, newClock()
-	o := options(s, clock, "a")
-	o.DrainTimeout = 5 * time.Second
-	r := start(t, o)
-	ctx := leads(t, r)
-	r.stop()
-	<-ctx.Done()
-	eventually(t, "deadline, renewal and drain are timed", func() bool { return clock.Waiters() >= 3 })
-	clock.Step(5 * time.Second)
-	if err := ends(t, r); err == nil || !strings.Contains(err.Error(), "still run") {
-		t.Errorf("error %v", err)
-	}
-	if s.holder() != "a" {
-		t.Errorf("released under work that still runs: holder %q", s.holder())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		o := options(s, "a")
+		o.DrainTimeout = 5 * time.Second
+		r := start(t, o)
+		leads(t, r)
+		r.stop()
+		if err := ends(t, r); err == nil || !strings.Contains(err.Error(), "still run 5s") {
+			t.Errorf("error %v", err)
+		}
+		if s.holder() != "a" {
+			t.Errorf("released under work that still runs: holder %q", s.holder())
+		}
+	})
 }
 
 func TestAnErrorOrAPanicOfTheWorkReleasesTheLease(t *testing.T) {
@@ -397,34 +394,37 @@ func TestAnErrorOrAPanicOfTheWorkReleasesTheLease(t *testing.T) {
 		"panic": func(context.Context) error { panic(broken) }, //nolint:forbidigo // what it tests
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := &server{}
-			e, err := New(options(s, newClock(), "a"))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := e.Run(context.Background(), work); err == nil || !strings.Contains(err.Error(), broken.Error()) {
-				t.Errorf("error %v", err)
-			}
-			if s.lease == nil || s.holder() != "" {
-				t.Errorf("not released: %v", s.lease)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{}
+				e, err := New(options(s, "a"))
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := e.Run(context.Background(), work); err == nil || !strings.Contains(err.Error(), broken.Error()) {
+					t.Errorf("error %v", err)
+				}
+				if s.lease == nil || s.holder() != "" {
+					t.Errorf("not released: %v", s.lease)
+				}
+			})
 		})
 	}
 }
 
 func TestTwoReplicasOfOneNameDoNotBothLead(t *testing.T) {
-	s, clock := &server{}, newClock()
-	a := start(t, options(s, clock, "same"))
-	leads(t, a)
-	b := start(t, options(s, clock, "same"))
-	eventually(t, "b has seen the Lease", func() bool { return s.watched() == 1 })
-	if b.Check() == nil {
-		t.Fatal("both lead")
-	}
-	a.stop()
-	a.finish <- nil
-	if err := ends(t, a); err != nil {
-		t.Fatal(err)
-	}
-	leads(t, b)
+	synctest.Test(t, func(t *testing.T) {
+		s := &server{}
+		a := start(t, options(s, "same"))
+		leads(t, a)
+		b := start(t, options(s, "same"))
+		pass(time.Minute)
+		if a.Check() != nil || b.Check() == nil {
+			t.Fatalf("a: %v, b: %v", a.Check(), b.Check())
+		}
+		a.stop()
+		if err := finish(t, a, nil); err != nil {
+			t.Fatal(err)
+		}
+		leads(t, b)
+	})
 }

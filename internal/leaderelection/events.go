@@ -29,14 +29,20 @@ const (
 // Announcer reports that a replica begins or stops leading.
 type Announcer func(ctx context.Context, lease *coordinationv1.Lease, reason, note string)
 
-func (e *Elector) announce(ctx context.Context, t term, reason, note string) {
-	if e.options.Announce == nil {
+// RecordEvent announces what client-go says of this replica: that it "became leader", or "stopped leading".
+func (l *lock) RecordEvent(what string) {
+	reason, note := reasonElected, l.options.Identity+" leads"
+	if what != "became leader" {
+		reason, note = reasonStopped, l.options.Identity+" stopped leading"
+	}
+	lease := l.seen
+	if l.options.Announce == nil {
 		return
 	}
-	e.pending.Go(func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), announceTimeout)
+	l.pending.Go(func() {
+		ctx, cancel := context.WithTimeout(context.Background(), announceTimeout)
 		defer cancel()
-		panics.Go("election", func() { e.options.Announce(ctx, t.lease, reason, note) })
+		panics.Go("election", func() { l.options.Announce(ctx, lease, reason, note) })
 	})
 }
 

@@ -8,15 +8,15 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
+	"k8s.io/utils/ptr"
 )
 
 var resource = schema.GroupResource{Group: "coordination.k8s.io", Resource: "leases"}
@@ -26,168 +26,218 @@ var resource = schema.GroupResource{Group: "coordination.k8s.io", Resource: "lea
 type server struct {
 	coordinationv1client.LeaseInterface // what is not overridden is not used, and panics
 
-	mu       sync.Mutex
-	lease    *coordinationv1.Lease
-	version  int
-	updates  int
-	watchers map[*watcher]struct{}
+	mu      sync.Mutex
+	lease   *coordinationv1.Lease
+	version int
+	writes  int
+	reads   int
 
-	// intercept may answer a request in place of the server: of "get", "create", "update", "watch".
-	intercept func(ctx context.Context, verb string) error
-	// lose makes the server carry out a write and then answer an error, once.
-	lose bool
-	// compacted is the oldest version from which a watch may start.
-	compacted int
+	// before may answer a request in place of the server: of "get", "create", "update". after may replace its answer.
+	before, after func(ctx context.Context, verb string) error
 }
 
 func (s *server) Leases(string) coordinationv1client.LeaseInterface { return s }
 
-func (s *server) before(ctx context.Context, verb string) error {
+// fault returns the error of a hook.
+func (s *server) fault(ctx context.Context, verb string, hook *func(context.Context, string) error) error {
 	s.mu.Lock()
-	intercept := s.intercept
+	f := *hook
 	s.mu.Unlock()
-	if intercept != nil {
-		return intercept(ctx, verb)
+	if f == nil {
+		return nil
 	}
-	return nil
+	return f(ctx, verb)
 }
 
-func (s *server) setIntercept(f func(ctx context.Context, verb string) error) {
+// fail has a hook answer every request; nil: none.
+func (s *server) fail(hook *func(context.Context, string) error, f func(context.Context, string) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.intercept = f
+	*hook = f
+}
+
+// serve answers a request.
+func (s *server) serve(
+	ctx context.Context, verb string, answer func() (*coordinationv1.Lease, error),
+) (*coordinationv1.Lease, error) {
+	if err := s.fault(ctx, verb, &s.before); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	lease, err := answer()
+	s.mu.Unlock()
+	if err := s.fault(ctx, verb, &s.after); err != nil {
+		return nil, err
+	}
+	return lease, err
 }
 
 func (s *server) Get(ctx context.Context, name string, _ metav1.GetOptions) (*coordinationv1.Lease, error) {
-	if err := s.before(ctx, "get"); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lease == nil {
-		return nil, apierrors.NewNotFound(resource, name)
-	}
-	return s.lease.DeepCopy(), nil
+	return s.serve(ctx, "get", func() (*coordinationv1.Lease, error) {
+		s.reads++
+		if s.lease == nil {
+			return nil, apierrors.NewNotFound(resource, name)
+		}
+		return s.lease.DeepCopy(), nil
+	})
 }
 
 func (s *server) Create(ctx context.Context, lease *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
-	if err := s.before(ctx, "create"); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lease != nil {
-		return nil, apierrors.NewAlreadyExists(resource, lease.Name)
-	}
-	return s.storeLocked(lease, watch.Added)
+	return s.serve(ctx, "create", func() (*coordinationv1.Lease, error) {
+		if s.lease != nil {
+			return nil, apierrors.NewAlreadyExists(resource, lease.Name)
+		}
+		return s.storeLocked(lease), nil
+	})
 }
 
 func (s *server) Update(ctx context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
-	if err := s.before(ctx, "update"); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.lease == nil {
-		return nil, apierrors.NewNotFound(resource, lease.Name)
-	}
-	if s.lease.ResourceVersion != lease.ResourceVersion {
-		return nil, apierrors.NewConflict(resource, lease.Name, nil)
-	}
-	s.updates++
-	return s.storeLocked(lease, watch.Modified)
+	return s.serve(ctx, "update", func() (*coordinationv1.Lease, error) {
+		switch {
+		case s.lease == nil:
+			return nil, apierrors.NewNotFound(resource, lease.Name)
+		case s.lease.ResourceVersion != lease.ResourceVersion:
+			return nil, apierrors.NewConflict(resource, lease.Name, nil)
+		case ptr.Deref(lease.Spec.LeaseTransitions, 0) < 0 || ptr.Deref(lease.Spec.LeaseDurationSeconds, 1) <= 0:
+			return nil, apierrors.NewInvalid(schema.GroupKind{Group: resource.Group, Kind: "Lease"}, lease.Name, nil)
+		}
+		return s.storeLocked(lease), nil
+	})
 }
 
-func (s *server) storeLocked(lease *coordinationv1.Lease, event watch.EventType) (*coordinationv1.Lease, error) {
+func (s *server) storeLocked(lease *coordinationv1.Lease) *coordinationv1.Lease {
 	s.version++
+	s.writes++
 	s.lease = lease.DeepCopy()
 	s.lease.ResourceVersion = strconv.Itoa(s.version)
-	for watcher := range s.watchers {
-		watcher.events <- watch.Event{Type: event, Object: s.lease.DeepCopy()}
-	}
-	if s.lose {
-		s.lose = false
-		return nil, apierrors.NewInternalError(context.DeadlineExceeded)
-	}
-	return s.lease.DeepCopy(), nil
-}
-
-func (s *server) Watch(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-	if err := s.before(ctx, "watch"); err != nil {
-		return nil, err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	w := &watcher{server: s, events: make(chan watch.Event, 1000)}
-	if version, err := strconv.Atoi(o.ResourceVersion); err == nil && version < s.compacted {
-		return nil, apierrors.NewResourceExpired("too old resource version")
-	} else if err != nil && s.lease != nil {
-		w.events <- watch.Event{Type: watch.Added, Object: s.lease.DeepCopy()}
-	}
-	if s.watchers == nil {
-		s.watchers = map[*watcher]struct{}{}
-	}
-	s.watchers[w] = struct{}{}
-	return w, nil
-}
-
-type watcher struct {
-	server *server
-	events chan watch.Event
-}
-
-func (w *watcher) ResultChan() <-chan watch.Event { return w.events }
-
-func (w *watcher) Stop() {
-	w.server.mu.Lock()
-	defer w.server.mu.Unlock()
-	delete(w.server.watchers, w)
+	return s.lease.DeepCopy()
 }
 
 // edit changes the Lease as another client would.
 func (s *server) edit(change func(*coordinationv1.Lease)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	lease := s.lease.DeepCopy()
-	change(lease)
-	_, _ = s.storeLocked(lease, watch.Modified)
+	if s.lease != nil {
+		lease := s.lease.DeepCopy()
+		change(lease)
+		s.storeLocked(lease)
+	}
 }
 
 // remove deletes the Lease.
 func (s *server) remove() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.version++
-	for watcher := range s.watchers {
-		watcher.events <- watch.Event{Type: watch.Deleted, Object: s.lease.DeepCopy()}
-	}
 	s.lease = nil
 }
 
+func (s *server) stored() *coordinationv1.Lease {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.lease.DeepCopy()
+}
+
 func (s *server) holder() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return holder(s.lease)
-}
-
-func (s *server) updated() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.updates
-}
-
-func (s *server) watched() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return len(s.watchers)
-}
-
-// eventually waits for a condition. The bound is for a broken build only.
-func eventually(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	err := wait.PollUntilContextTimeout(context.Background(), time.Millisecond, time.Minute, true,
-		func(context.Context) (bool, error) { return condition(), nil })
-	if err != nil {
-		t.Fatalf("never: %s", what)
+	lease := s.stored()
+	if lease == nil {
+		return ""
 	}
+	return ptr.Deref(lease.Spec.HolderIdentity, "")
+}
+
+// held is a Lease of one that runs no more, written now.
+func held(by string) *coordinationv1.Lease {
+	now := metav1.NowMicro()
+	return &coordinationv1.Lease{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "fairlead-system", Name: "fairlead-manager"},
+		Spec: coordinationv1.LeaseSpec{
+			HolderIdentity: &by, LeaseDurationSeconds: ptr.To(int32(15)), AcquireTime: &now, RenewTime: &now, LeaseTransitions: ptr.To(int32(0)),
+		},
+	}
+}
+
+// replica is one elector that runs. Its work ends when it is told to, and finish says how.
+type replica struct {
+	*Elector
+	stop    context.CancelFunc
+	working chan context.Context
+	finish  chan error
+	done    chan error
+}
+
+// poll is how often candidates read in tests; the pause is up to 2.2 times as long.
+const poll = 200 * time.Millisecond
+
+func options(s *server, identity string) Options {
+	began := time.Now()
+	return Options{
+		Leases: s, Namespace: "fairlead-system", Name: "fairlead-manager", Identity: identity,
+		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, PollPeriod: poll,
+		DrainTimeout: 30 * time.Second, Elapsed: func() time.Duration { return time.Since(began) + time.Hour },
+	}
+}
+
+// start starts a replica in the test's bubble, and ends it with the test.
+func start(t *testing.T, o Options) *replica {
+	t.Helper()
+	e, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	r := &replica{Elector: e, stop: stop, working: make(chan context.Context, 1), finish: make(chan error), done: make(chan error, 1)}
+	go func() {
+		r.done <- e.Run(ctx, func(ctx context.Context) error {
+			r.working <- ctx
+			<-ctx.Done()
+			return <-r.finish
+		})
+		close(r.done)
+	}()
+	t.Cleanup(func() {
+		stop()
+		close(r.finish)
+		for range r.done { // until it has ended
+		}
+	})
+	return r
+}
+
+func leads(t *testing.T, r *replica) context.Context {
+	t.Helper()
+	select {
+	case ctx := <-r.working:
+		return ctx
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("%s does not lead: %s", r.options.Identity, r.Status())
+		return nil
+	}
+}
+
+func ends(t *testing.T, r *replica) error {
+	t.Helper()
+	select {
+	case err := <-r.done:
+		return err
+	case <-time.After(time.Minute):
+		t.Fatalf("%s does not end", r.options.Identity)
+		return nil
+	}
+}
+
+// finish ends the work, which has been told to, and with it the replica.
+func finish(t *testing.T, r *replica, err error) error {
+	t.Helper()
+	select {
+	case r.finish <- err:
+	case <-time.After(2 * time.Minute):
+		t.Fatalf("the work of %s is not told to end", r.options.Identity)
+	}
+	return ends(t, r)
+}
+
+// pass lets time pass.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
 }

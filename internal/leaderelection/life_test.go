@@ -8,6 +8,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -16,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
-	clocktesting "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
 )
 
@@ -39,41 +39,62 @@ func pods(t *testing.T, names ...string) kubernetes.Interface {
 	return client
 }
 
-func lifeOptions(s *server, clock *clocktesting.FakeClock, client kubernetes.Interface, pod, identity string) Options {
-	o := options(s, clock, identity)
+func deletePod(t *testing.T, client kubernetes.Interface, name string) {
+	t.Helper()
+	if err := client.CoreV1().Pods("fairlead-system").Delete(t.Context(), name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func lifeOptions(s *server, client kubernetes.Interface, pod, identity string) Options {
+	o := options(s, identity)
 	o.Life = &Life{Pods: client.CoreV1(), Pod: pod, UID: types.UID("uid-" + pod)}
 	return o
 }
 
+// heldForLife is a Lease of a Pod in which no process runs.
+func heldForLife(pod string) *coordinationv1.Lease {
+	lease := held(pod + "-0")
+	*lease.Spec.LeaseDurationSeconds = lifeDurationSeconds
+	lease.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: pod, UID: types.UID("uid-" + pod)}}
+	return lease
+}
+
 func TestALeaderForLifeOwnsItsLockByItsPodRenewsNothingAndReleases(t *testing.T) {
-	s, clock, client := &server{}, newClock(), pods(t, "a", "b")
-	a := start(t, lifeOptions(s, clock, client, "a", "a-1"))
-	leads(t, a)
-	owner := podOwner(s.lease)
-	if owner == nil || owner.UID != "uid-a" || ptr.Deref(s.lease.Spec.LeaseDurationSeconds, 0) != lifeDurationSeconds || ptr.Deref(owner.BlockOwnerDeletion, false) {
-		t.Fatalf("the lock is owned by %+v: %+v", owner, s.lease.Spec)
-	}
-	b := start(t, lifeOptions(s, clock, client, "b", "b-1"))
-	eventually(t, "b follows", func() bool { return b.Status() == "a-1" && s.watched() == 1 })
-	before := s.updated()
-	for range 100 {
-		clock.Step(time.Hour)
-	}
-	if s.updated() != before || a.Check() != nil || b.Check() == nil {
-		t.Fatalf("after 100 hours: %d updates, a: %v, b leads %v", s.updated()-before, a.Check(), b.Check() == nil)
-	}
-	a.stop()
-	a.finish <- nil
-	if err := ends(t, a); err != nil {
-		t.Fatal(err)
-	}
-	leads(t, b)
-	if owner := podOwner(s.lease); owner == nil || owner.UID != "uid-b" || len(s.lease.OwnerReferences) != 1 {
-		t.Errorf("owners %+v", s.lease.OwnerReferences)
-	}
-	if a.Check() == nil {
-		t.Error("a may still act")
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, client := &server{}, pods(t, "a", "b")
+		a := start(t, lifeOptions(s, client, "a", "a-1"))
+		leads(t, a)
+		synctest.Wait()
+		if lease := heldForLife("a"); len(s.lease.OwnerReferences) != 1 || s.lease.OwnerReferences[0] != lease.OwnerReferences[0] ||
+			*s.lease.Spec.LeaseDurationSeconds != lifeDurationSeconds {
+			t.Fatalf("the lock is %+v", s.lease)
+		}
+		b := start(t, lifeOptions(s, client, "b", "b-1"))
+		pass(10 * time.Minute)
+		if s.writes != 1 || a.Check() != nil || b.Check() == nil || b.Status() != "a-1" {
+			t.Fatalf("%d writes, a: %v, b: %v, %s", s.writes, a.Check(), b.Check(), b.Status())
+		}
+		s.fail(&s.before, func(context.Context, string) error { return errAway })
+		pass(10 * time.Minute)
+		s.fail(&s.before, nil)
+		pass(time.Second)
+		if a.Check() != nil || b.Check() == nil {
+			t.Fatalf("after an outage a: %v, b: %v", a.Check(), b.Check())
+		}
+		a.stop()
+		if err := finish(t, a, nil); err != nil {
+			t.Fatal(err)
+		}
+		released := time.Now()
+		leads(t, b)
+		if owners := s.stored().OwnerReferences; len(owners) != 1 || owners[0].UID != "uid-b" || a.Check() == nil {
+			t.Errorf("owners %+v, a %v", owners, a.Check())
+		}
+		if took := time.Since(released); took > 220*poll/100 {
+			t.Errorf("taken after %s", took)
+		}
+	})
 }
 
 func TestALockForLifeIsTakenOnlyWhereItsPodIsGoneOrHasEnded(t *testing.T) {
@@ -92,165 +113,148 @@ func TestALockForLifeIsTakenOnlyWhereItsPodIsGoneOrHasEnded(t *testing.T) {
 		"it is gone":           {nil, true},
 		"another has its name": {func(pod *corev1.Pod) { pod.UID = "other" }, true},
 	} {
-		t.Run(name, func(t *testing.T) {
-			s, clock, client := &server{}, newClock(), pods(t, "a", "b")
-			holds(t, s, clock, client, "a")
-			all := client.CoreV1().Pods("fairlead-system")
-			pod, err := all.Get(t.Context(), "a", metav1.GetOptions{})
-			switch {
-			case err != nil:
-			case test.edit == nil:
-				err = all.Delete(t.Context(), "a", metav1.DeleteOptions{})
-			default:
-				test.edit(pod)
-				_, err = all.Update(t.Context(), pod, metav1.UpdateOptions{})
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			b := start(t, lifeOptions(s, clock, client, "b", "b-1"))
-			if test.taken {
-				leads(t, b)
-				return
-			}
-			eventually(t, "b waits", func() bool { return b.Status() == "a-0" && s.watched() == 1 })
-			for range 3 {
-				clock.Step(time.Hour)
-				eventually(t, "b waits again", clock.HasWaiters)
-			}
-			if b.Check() == nil || s.holder() != "a-0" {
-				t.Errorf("taken: the holder is %q", s.holder())
-			}
-		})
-	}
-}
-
-// holds gives the lock to a Pod of which no process runs any more.
-func holds(t *testing.T, s *server, clock *clocktesting.FakeClock, client kubernetes.Interface, pod string) {
-	t.Helper()
-	e, err := New(lifeOptions(s, clock, client, pod, pod+"-0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	self, err := e.ownPodReference(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := e.acquire(t.Context(), nil, lifeDurationSeconds, *self); err != nil {
-		t.Fatal(err)
+		for disturbed, disturb := range map[string]func(*server){
+			"untouched": func(*server) {},
+			"without its duration": func(s *server) {
+				s.edit(func(lease *coordinationv1.Lease) { lease.Spec.LeaseDurationSeconds = nil })
+			},
+			"deleted": func(s *server) { s.remove() },
+		} {
+			t.Run(name+"/"+disturbed, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s, client := &server{lease: heldForLife("a")}, pods(t, "a", "b")
+					b := start(t, lifeOptions(s, client, "b", "b-1"))
+					pass(time.Second)
+					disturb(s)
+					all := client.CoreV1().Pods("fairlead-system")
+					pod, err := all.Get(t.Context(), "a", metav1.GetOptions{})
+					switch {
+					case err != nil:
+					case test.edit == nil:
+						deletePod(t, client, "a")
+					default:
+						test.edit(pod)
+						_, err = all.Update(t.Context(), pod, metav1.UpdateOptions{})
+					}
+					if err != nil {
+						t.Fatal(err)
+					}
+					if pass(time.Minute); test.taken != (b.Check() == nil) || test.taken != (s.holder() == "b-1") {
+						t.Errorf("b: %v; the holder is %q", b.Check(), s.holder())
+					}
+				})
+			})
+		}
 	}
 }
 
 func TestAContainerThatIsRestartedLeadsAgainAtOnce(t *testing.T) {
-	s, clock, client := &server{}, newClock(), pods(t, "a")
-	holds(t, s, clock, client, "a")
-	leads(t, start(t, lifeOptions(s, clock, client, "a", "a-1"))) // the clock never moved
-	if s.holder() != "a-1" {
-		t.Errorf("the holder is %q", s.holder())
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, client := &server{lease: heldForLife("a")}, pods(t, "a")
+		began := time.Now()
+		leads(t, start(t, lifeOptions(s, client, "a", "a-1")))
+		if s.holder() != "a-1" || time.Since(began) > poll {
+			t.Errorf("the holder is %q after %s", s.holder(), time.Since(began))
+		}
+	})
 }
 
 func TestALockForLifeThatAUserDeletesIsMadeAgainAndNotTaken(t *testing.T) {
-	s, clock, client := &server{}, newClock(), pods(t, "a", "b")
-	a := start(t, lifeOptions(s, clock, client, "a", "a-1"))
-	ctx := leads(t, a)
-	b := start(t, lifeOptions(s, clock, client, "b", "b-1"))
-	eventually(t, "b follows", func() bool { return b.Status() == "a-1" && s.watched() == 1 })
-	for range 20 {
-		s.remove()
-		eventually(t, "the lock is made again", func() bool { clock.Step(time.Second); return s.holder() != "" })
-		if s.holder() != "a-1" {
-			t.Fatalf("taken by %q", s.holder())
+	synctest.Test(t, func(t *testing.T) {
+		s, client := &server{}, pods(t, "a", "b")
+		a := start(t, lifeOptions(s, client, "a", "a-1"))
+		ctx := leads(t, a)
+		b := start(t, lifeOptions(s, client, "b", "b-1"))
+		pass(time.Second)
+		for range 20 {
+			s.remove()
+			if pass(2*time.Second + 2*poll); s.holder() != "a-1" || len(s.stored().OwnerReferences) != 1 {
+				t.Fatalf("the lock is %+v", s.stored())
+			}
 		}
-	}
-	if ctx.Err() != nil || b.Check() == nil || podOwner(s.lease) == nil {
-		t.Errorf("a: %v, b leads %v", context.Cause(ctx), b.Check() == nil)
-	}
+		if ctx.Err() != nil || a.Check() != nil || b.Check() == nil {
+			t.Errorf("a: %v, b: %v", context.Cause(ctx), b.Check())
+		}
+	})
 }
 
 func TestALeaderForLifeWhosePodWasDeletedByForceStops(t *testing.T) {
-	s, clock, client := &server{}, newClock(), pods(t, "a")
-	a := start(t, lifeOptions(s, clock, client, "a", "a-1"))
-	ctx := leads(t, a)
-	if err := client.CoreV1().Pods("fairlead-system").Delete(t.Context(), "a", metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	s.remove() // as the garbage collector does
-	eventually(t, "it stops", func() bool { clock.Step(time.Second); return ctx.Err() != nil })
-	if cause := context.Cause(ctx); !errors.Is(cause, ErrLost) || !errors.Is(cause, errPodGone) || a.Check() == nil {
-		t.Errorf("cause %v", cause)
-	}
-	a.finish <- nil
-	if err := ends(t, a); !errors.Is(err, ErrLost) || errors.Is(err, ErrStillRunning) {
-		t.Errorf("error %v", err)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s, client := &server{}, pods(t, "a")
+		a := start(t, lifeOptions(s, client, "a", "a-1"))
+		ctx := leads(t, a)
+		deletePod(t, client, "a")
+		s.remove() // as the garbage collector does
+		pass(2*time.Second + 2*poll)
+		if cause := context.Cause(ctx); !errors.Is(cause, ErrLost) || !errors.Is(cause, errPodGone) || a.Check() == nil {
+			t.Errorf("cause %v", cause)
+		}
+		if err := finish(t, a, nil); !errors.Is(err, ErrLost) || errors.Is(err, ErrStillRunning) || s.stored() != nil {
+			t.Errorf("error %v, Lease %v", err, s.stored())
+		}
+	})
 }
 
-// Without an owner nothing says whose Pod the lock went with.
-func TestALockForLifeThatLostItsOwnerIsNotMadeAgain(t *testing.T) {
-	s, clock, client := &server{}, newClock(), pods(t, "a")
-	holds(t, s, clock, client, "a")
-	e, err := New(lifeOptions(s, clock, client, "a", "a-0"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	held := term{lease: s.lease.DeepCopy(), acquired: *s.lease.Spec.AcquireTime}
-	s.edit(func(lease *coordinationv1.Lease) { lease.OwnerReferences = nil })
-	if held, err = e.confirm(t.Context(), held); err != nil || podOwner(held.lease) != nil {
-		t.Fatalf("owner %v, error %v", podOwner(held.lease), err)
-	}
-	s.remove()
-	if _, err := e.confirm(t.Context(), held); !errors.Is(err, errPodGone) {
-		t.Errorf("error %v", err)
-	}
+func TestALockForLifeThatIsTakenEndsTheLeader(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, client := &server{}, pods(t, "a")
+		a := start(t, lifeOptions(s, client, "a", "a-1"))
+		ctx := leads(t, a)
+		s.edit(func(lease *coordinationv1.Lease) { lease.Spec.HolderIdentity = ptr.To("usurper") })
+		pass(2*time.Second + 2*poll)
+		if cause := context.Cause(ctx); !errors.Is(cause, ErrTaken) || a.Check() == nil || s.holder() != "usurper" {
+			t.Errorf("cause %v, holder %q", cause, s.holder())
+		}
+	})
 }
 
 func TestBothKindsOfElectionExcludeEachOther(t *testing.T) {
 	t.Run("a lock for life is never taken by one that renews", func(t *testing.T) {
-		s, clock, client := &server{}, newClock(), pods(t, "a")
-		holds(t, s, clock, client, "a")
-		b := start(t, options(s, clock, "b"))
-		eventually(t, "b follows", func() bool { return b.Status() == "a-0" && s.watched() == 1 })
-		for range 10 {
-			clock.Step(1000 * time.Hour)
-		}
-		if b.Check() == nil || s.holder() != "a-0" {
-			t.Errorf("the holder is %q", s.holder())
-		}
+		synctest.Test(t, func(t *testing.T) {
+			s := &server{lease: heldForLife("a")}
+			b := start(t, options(s, "b"))
+			pass(time.Hour)
+			s.edit(func(lease *coordinationv1.Lease) { lease.Spec.LeaseDurationSeconds = nil })
+			if pass(time.Hour); b.Check() == nil || s.holder() != "a-0" || b.Status() != "a-0" {
+				t.Errorf("the holder is %q", s.holder())
+			}
+			// The garbage collector deletes it with its Pod, or its leader makes it again.
+			s.remove()
+			if pass(14 * time.Second); b.Check() == nil {
+				t.Error("taken at once")
+			}
+			leads(t, b)
+		})
 	})
 	t.Run("a Lease that is renewed is taken for life when it has run out, and not before", func(t *testing.T) {
-		s, clock, client := &server{}, newClock(), pods(t, "a")
-		other, err := New(options(s, clock, "renewing"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := other.acquire(t.Context(), nil, 15); err != nil {
-			t.Fatal(err)
-		}
-		a := start(t, lifeOptions(s, clock, client, "a", "a-1"))
-		eventually(t, "a follows", func() bool { return a.Status() == "renewing" && s.watched() == 1 })
-		clock.Step(14 * time.Second)
-		eventually(t, "a waits", clock.HasWaiters)
-		if a.Check() == nil {
-			t.Fatal("taken before it ran out")
-		}
-		eventually(t, "a leads", func() bool { clock.Step(time.Second); return a.Check() == nil })
+		synctest.Test(t, func(t *testing.T) {
+			s, client := &server{lease: held("renewing")}, pods(t, "a")
+			a := start(t, lifeOptions(s, client, "a", "a-1"))
+			if pass(15*time.Second - time.Millisecond); a.Check() == nil {
+				t.Fatal("taken before it ran out")
+			}
+			if pass(3 * poll); a.Check() != nil {
+				t.Error(a.Check())
+			}
+		})
 	})
 }
 
 func TestWithoutAPodOfItsOwnNoReplicaLeadsForLifeAndTheErrorSaysWhatToDo(t *testing.T) {
-	s, clock, client := &server{}, newClock(), pods(t, "a")
-	if _, err := New(lifeOptions(s, clock, client, "", "x")); err == nil || !strings.Contains(err.Error(), "POD_NAME") {
-		t.Errorf("no name: %v", err)
-	}
-	for name, test := range map[string]struct{ pod, uid, says string }{
-		"no such Pod":      {"b", "uid-b", "leaderElection.mode: lease"},
-		"a Pod of another": {"a", "old", "was deleted"},
-	} {
-		o := lifeOptions(s, clock, client, test.pod, "x")
-		o.Life.UID = types.UID(test.uid)
-		if err := ends(t, start(t, o)); err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "fairlead-system/"+test.pod) {
-			t.Errorf("%s: %v", name, err)
+	synctest.Test(t, func(t *testing.T) {
+		s, client := &server{}, pods(t, "a")
+		if _, err := New(lifeOptions(s, client, "", "x")); err == nil || !strings.Contains(err.Error(), "POD_NAME") {
+			t.Errorf("no name: %v", err)
 		}
-	}
+		for name, test := range map[string]struct{ pod, uid, says string }{
+			"no such Pod":      {"b", "uid-b", "leaderElection.mode: lease"},
+			"a Pod of another": {"a", "old", "was deleted"},
+		} {
+			o := lifeOptions(s, client, test.pod, "x")
+			o.Life.UID = types.UID(test.uid)
+			if err := ends(t, start(t, o)); err == nil || !strings.Contains(err.Error(), test.says) || !strings.Contains(err.Error(), "fairlead-system/"+test.pod) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
 }

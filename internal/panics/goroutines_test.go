@@ -22,8 +22,6 @@ var safe = map[string]string{
 	"cmd/fairlead/operator/lifecycle/group.go g.wait.Wait()":        "only waits",
 	"cmd/fairlead/operator/servers.go served <- server.Serve(":      "net/http recovers below each connection",
 	"webhooks/server/server.go served <- httpServer.Serve(":         "net/http recovers below each connection",
-	"internal/leaderelection/hold.go ended <- recoverPanic(":        "recoverPanic calls Try",
-	"internal/leaderelection/hold.go renewals <- e.renewOnce(":      "withTimeout calls Try around each request",
 	"internal/dns/lookup.go a.IPv4, failed4 = l.recoverFamily(":     "recoverFamily calls Try",
 	"internal/dns/lookup.go a.IPv6, failed6 = l.recoverFamily(":     "recoverFamily calls Try",
 	"internal/dns/lookup.go for i := range work":                    "lookupAddresses contains panics",

@@ -72,7 +72,7 @@ func (s *suite) turns() string {
 	}
 	for _, args := range [][]string{
 		{"create", "serviceaccount", "turn-taker"},
-		{"create", "role", "turn", "--verb=get,watch,update", "--resource=leases.coordination.k8s.io", "--resource-name=" + turnLease},
+		{"create", "role", "turn", "--verb=get,update", "--resource=leases.coordination.k8s.io", "--resource-name=" + turnLease},
 		{"create", "role", "turn-create", "--verb=create", "--resource=leases.coordination.k8s.io"},
 		{"create", "rolebinding", "turn", "--role=turn", "--serviceaccount=" + framework.Namespace + ":turn-taker"},
 		{"create", "rolebinding", "turn-create", "--role=turn-create", "--serviceaccount=" + framework.Namespace + ":turn-taker"},
@@ -178,7 +178,7 @@ func (s *suite) reader() string {
 	user, err := s.ServiceAccount(framework.Namespace, name)
 	s.Must(err)
 	if _, err := s.Cluster.Kubectl(s.Context(), "get", "role", name, "-n", framework.Namespace); err != nil {
-		s.Kubectl("create", "role", name, "-n", framework.Namespace, "--verb=get,watch", "--resource=leases.coordination.k8s.io")
+		s.Kubectl("create", "role", name, "-n", framework.Namespace, "--verb=get", "--resource=leases.coordination.k8s.io")
 		s.Kubectl("create", "rolebinding", name, "-n", framework.Namespace, "--role="+name, "--serviceaccount="+framework.Namespace+":"+name)
 	}
 	return user.Kubeconfig

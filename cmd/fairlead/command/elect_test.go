@@ -41,7 +41,7 @@ func TestElectSaysWhatIsWrongByItsExitCodeAndInOneLine(t *testing.T) {
 		"unknown flag":           {[]string{"--lease-lock-nam=turn", "--", "true"}, 125, []string{"--lease-lock-nam", "elect --help"}},
 		"missing kubeconfig":     {[]string{"--kubeconfig=" + kubeconfig + ".no", "--lease-lock-name=turn", "--", "true"}, 125, []string{"kubeconfig.no"}},
 		"a grace that is long":   {[]string{kubeconfig, "--lease-lock-name=turn", "--grace=5s", "--", "true"}, 125, []string{"grace 5s", "at most 4s", "15s"}},
-		"durations that clash":   {[]string{kubeconfig, "--lease-lock-name=turn", "--leader-elect-lease-duration=5s", "--", "true"}, 125, []string{"lease duration 5s", "renew deadline, 10s"}},
+		"durations that clash":   {[]string{kubeconfig, "--lease-lock-name=turn", "--leader-elect-lease-duration=5s", "--", "true"}, 125, []string{"lease duration, 5s", "renew deadline 10s"}},
 		"no such command":        {[]string{kubeconfig, "--lease-lock-name=turn", "--", "fairlead-has-no-such-command"}, 127, []string{"fairlead-has-no-such-command", "not found"}},
 		"a command that is none": {[]string{kubeconfig, "--lease-lock-name=turn", "--", t.TempDir()}, 126, []string{"is a directory"}},
 		"a guard by hand":        {[]string{"--guard", "--", "true"}, 125, []string{"internal"}},

@@ -18,17 +18,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// clock returns the time of a clock that cannot be set and that runs while the machine sleeps. All processes
-// of a machine read the same.
-func clock() time.Duration {
-	var now unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
-		// Only on kernels older than Go supports. A time past every deadline is safe.
-		return forever
-	}
-	return time.Duration(now.Nano())
-}
-
 // becomeSubreaper makes orphaned descendants children of this process, rather than of init, so that they are
 // found when the command has to end.
 func becomeSubreaper() error {

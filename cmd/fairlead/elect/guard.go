@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+
+	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 )
 
 // wakeInterval bounds how long after the machine wakes up a deadline that has passed is noticed: timers do
@@ -29,7 +31,7 @@ const requestPipe = 3
 // request is what the process that renews the Lease sends to the guard: the times of the last renewal, or a
 // signal.
 type request struct {
-	// TerminateAt and KillAt are when the command gets SIGTERM and SIGKILL, by clock.
+	// TerminateAt and KillAt are when the command gets SIGTERM and SIGKILL, by leaderelection.SinceBoot.
 	TerminateAt, KillAt time.Duration
 	// Signal is sent to the command. 0 means the times.
 	Signal syscall.Signal
@@ -75,7 +77,7 @@ func GuardMain(logger logr.Logger, args []string) (int, error) {
 	go readRequests(os.NewFile(requestPipe, "requests"), requests)
 	first := <-requests
 	// This process may have been stopped, and the machine may have slept, since the Lease was acquired.
-	if due, _ := first.due(clock()); due != keepRunning {
+	if due, _ := first.due(leaderelection.SinceBoot()); due != keepRunning {
 		return CodeLost, errors.New("the Lease was lost before the command began")
 	}
 	command, ended, err := startCommand(args[0], args[1:])
@@ -84,7 +86,7 @@ func GuardMain(logger logr.Logger, args []string) (int, error) {
 	}
 	g := guard{
 		logger: logger.WithValues("pid", command.Pid),
-		now:    clock,
+		now:    leaderelection.SinceBoot,
 		signal: func(s syscall.Signal) { _ = syscall.Kill(-command.Pid, s) },
 		reap:   func() { reap(command.Pid, 0) },
 	}

@@ -10,15 +10,16 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/utils/ptr"
-
-	"github.com/fairlead-dev/fairlead/internal/leaderelection"
 )
 
 // Margin is the time between the death of the command and the end of the Lease, for a machine that is slow
@@ -52,26 +53,21 @@ type Options struct {
 	Logger logr.Logger
 }
 
-// newElector returns the elector of the options.
-func (o Options) newElector(leases coordinationv1client.LeasesGetter) (*leaderelection.Elector, error) {
-	if len(o.Command) == 0 || o.Command[0] == "" {
-		return nil, errors.New("no command")
-	}
-	elector, err := leaderelection.New(leaderelection.Options{
-		Leases: leases, Namespace: o.Namespace, Name: o.Name, Identity: o.Identity,
-		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod,
-		DrainTimeout: forever, LossTimeout: forever, Work: "the command", Logger: o.Logger,
-	})
-	switch {
-	case err != nil:
-		return nil, err
+// validate names the durations that do not fit each other. client-go's elector checks the others.
+func (o Options) validate() error {
+	problems := slices.Concat(validation.IsDNS1123Subdomain(o.Name), validation.IsDNS1123Label(o.Namespace))
+	switch longest := o.LeaseDuration - o.RenewDeadline - Margin; {
+	case len(problems) > 0:
+		return fmt.Errorf("name or namespace of the Lease %s/%s: %s", o.Namespace, o.Name, strings.Join(problems, "; "))
+	case len(o.Command) == 0 || o.Command[0] == "":
+		return errors.New("no command")
 	case o.Grace < 0:
-		return nil, fmt.Errorf("grace %s must not be below 0", o.Grace)
-	case o.RenewDeadline+o.Grace+Margin > o.LeaseDuration:
-		return nil, fmt.Errorf("renew deadline %s, grace %s and a margin of %s exceed the lease duration, %s: the command could outlive the Lease; choose a grace of at most %s, or a longer lease",
-			o.RenewDeadline, o.Grace, Margin, o.LeaseDuration, max(0, o.LeaseDuration-o.RenewDeadline-Margin))
+		return fmt.Errorf("grace %s must not be below 0", o.Grace)
+	case o.Grace > longest:
+		return fmt.Errorf("renew deadline %s, grace %s and a margin of %s exceed the lease duration, %s: the command could outlive the Lease; choose a grace of at most %s, or a longer lease",
+			o.RenewDeadline, o.Grace, Margin, o.LeaseDuration, max(0, longest))
 	}
-	return elector, nil
+	return nil
 }
 
 // Exit codes other than the command's, as of timeout(1), env(1) and nohup(1).

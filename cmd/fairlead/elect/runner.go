@@ -30,8 +30,7 @@ type Runner struct {
 	options  Options
 	path     string // of the command
 	elector  *leaderelection.Elector
-	refusals *refusals
-	now      func() time.Duration
+	refusals refusals
 	end      context.CancelCauseFunc // ends the wait for the Lease
 
 	mu    sync.Mutex            // protects the fields below
@@ -47,14 +46,19 @@ type guardProcess struct {
 	exited   chan struct{} // closed when it has
 }
 
-// New validates the options. Errors name the durations that do not fit each other.
+// New validates the options.
 func New(o Options) (*Runner, error) {
-	if err := validNames(o.Namespace, o.Name); err != nil {
+	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	r := &Runner{options: o, refusals: newRefusals(o.Namespace + "/" + o.Name), now: clock}
+	r := &Runner{options: o, refusals: refusals{}}
 	var err error
-	if r.elector, err = o.newElector(recordingClient{o.Leases, clock, r.record}); err != nil {
+	r.elector, err = leaderelection.New(leaderelection.Options{
+		Leases: o.Leases, Namespace: o.Namespace, Name: o.Name, Identity: o.Identity,
+		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod,
+		DrainTimeout: forever, LossTimeout: forever, Work: "the command", Logger: o.Logger, Record: r.record,
+	})
+	if err != nil {
 		return nil, err
 	}
 	if r.path, err = exec.LookPath(o.Command[0]); err != nil {
@@ -63,21 +67,21 @@ func New(o Options) (*Runner, error) {
 	return r, nil
 }
 
-// record records the result of a request for the Lease.
-func (r *Runner) record(verb string, sent time.Duration, written *coordinationv1.Lease, err error) {
-	if refused := r.refusals.record(verb, r.now(), err); refused != nil {
-		r.end(refused)
+// record records the result of a request for the Lease. Other candidates count from later than when a write was sent: when
+// they see it.
+func (r *Runner) record(verb string, sent time.Duration, lease *coordinationv1.Lease, err error) {
+	if refused := r.refusals.record(verb, leaderelection.SinceBoot(), err); refused != nil {
+		r.end(fmt.Errorf("the Lease %s/%s: %w", r.options.Namespace, r.options.Name, refused))
 	}
-	if err != nil || written == nil || ptr.Deref(written.Spec.HolderIdentity, "") != r.options.Identity {
+	if verb == "get" || err != nil || ptr.Deref(lease.Spec.HolderIdentity, "") != r.options.Identity {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.lease = written
-	if at := sent + r.options.RenewDeadline; at > r.times.TerminateAt {
-		r.times = request{TerminateAt: at, KillAt: at + r.options.Grace}
-		r.send(r.times)
-	}
+	r.lease = lease
+	at := sent + r.options.RenewDeadline
+	r.times = request{TerminateAt: at, KillAt: at + r.options.Grace}
+	r.send(r.times)
 }
 
 // send sends a request to the guard where it runs. One that does not read is stopped, or has ended.
@@ -217,7 +221,7 @@ func (r *Runner) forgetGuard() {
 func (r *Runner) isOver() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.now() >= r.times.KillAt
+	return leaderelection.SinceBoot() >= r.times.KillAt
 }
 
 // reap reaps orphans, which come to this process where the guard was killed, and in a container.

@@ -196,7 +196,7 @@ func (a *assembly) controllers(l *lifecycle.Lifecycle) error {
 		if err != nil {
 			return err
 		}
-		leader.Elect, leader.Observe, a.check = elector.Run, elector.Observe, elector.Check
+		leader.Elect, a.check = elector.Run, elector.Check
 		a.recorder.SetInfo("leader", elector.Status)
 		a.recorder.SetInfo("identity", func() string { return a.identity.id })
 	}
@@ -361,11 +361,12 @@ func (a *assembly) elector(drain time.Duration) (*leaderelection.Elector, error)
 	elector := leaderelection.Options{
 		Leases: client.CoordinationV1(), Namespace: a.identity.leaseNamespace, Name: e.ResourceName, Identity: a.identity.id,
 		LeaseDuration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration,
-		DrainTimeout: drain,
+		PollPeriod: e.RetryPeriod.Duration / 10, DrainTimeout: drain,
 		Announce:     leaderelection.Events(a.client.EventsV1(), a.identity.id, a.identity.pod, logger),
 		Metrics:      a.metrics, Logger: logger,
 	}
 	if e.Mode == options.ElectionForLife {
+		elector.PollPeriod = e.RetryPeriod.Duration / 2 // each is two reads, and no time has to be observed
 		elector.Life = &leaderelection.Life{Pods: client.CoreV1(), Pod: a.identity.pod, UID: types.UID(os.Getenv("POD_UID"))}
 	}
 	return leaderelection.New(elector)

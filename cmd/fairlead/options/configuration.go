@@ -141,7 +141,7 @@ type LeaderElection struct {
 	// take half of it: raise it, and `leaseDuration`, where the API server takes longer.
 	RenewDeadline metav1.Duration `json:"renewDeadline,omitempty" default:"10s" rule:"positive"`
 
-	// Time between renewals, and between attempts.
+	// Time between renewals. Other replicas look ten times as often whether they may take over; for life, twice.
 	RetryPeriod metav1.Duration `json:"retryPeriod,omitempty" default:"2s" rule:"positive"`
 }
 

@@ -57,8 +57,6 @@ type Leader struct {
 	// Elect waits to be elected, runs lead, and returns when lead has ended and the Lease is
 	// released, or lost. Nil: no election.
 	Elect func(ctx context.Context, lead func(context.Context) error) error
-	// Observe follows the election until its result is called, while the caches are filled. Nil: no election.
-	Observe func(ctx context.Context) (stop func())
 
 	informers *Group
 	// reconciling is the context of the sources and workers of the reconcilers.
@@ -76,9 +74,6 @@ func (l *Leader) StartCaches(in *Group) {
 
 // CachesReady creates the controllers, starts their caches and warms their reconcilers.
 func (l *Leader) CachesReady(ctx context.Context) error {
-	if l.Observe != nil {
-		defer l.Observe(ctx)()
-	}
 	c, err := l.Create(ctx)
 	if err != nil {
 		return err

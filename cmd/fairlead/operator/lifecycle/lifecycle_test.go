@@ -223,27 +223,6 @@ func TestTheOrderOfStartAndStop(t *testing.T) {
 	}
 }
 
-func TestTheElectionIsObservedWhileTheCachesAreFilled(t *testing.T) {
-	l, d := fakes(t)
-	l.Observe = func(context.Context) func() {
-		d.await(t, "+republish")
-		d.write("+observe")
-		return func() { d.write("-observe") }
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	done := ran(ctx, l)
-	d.await(t, "+reconcile")
-	at := slices.Index(started, "+cache")
-	want := slices.Concat(started[:at], []string{"+observe"}, started[at:], []string{"warmed", "-observe", "elected", "+reconcile"})
-	if diff := cmp.Diff(want, d.read()); diff != "" {
-		t.Errorf("start, -want +got:\n%s", diff)
-	}
-	cancel()
-	if err := result(t, done); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestNothingToPublishIsAPhaseThatIsSkipped(t *testing.T) {
 	l, d := fakes(t)
 	l.publish, l.skip = nil, map[phases.Phase]string{phases.CAPublished: "cert-manager does"}

@@ -6,7 +6,6 @@
 package elect
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -19,7 +18,6 @@ import (
 
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/utils/ptr"
@@ -47,48 +45,31 @@ func TestTheActionFollowsTheTimeSinceTheLastRenewal(t *testing.T) {
 	}
 }
 
-// scripted responds to writes with an error or none, after the clock has moved.
-type scripted struct {
-	coordinationv1client.LeaseInterface
-	write func() error
-}
-
-func (s scripted) Leases(string) coordinationv1client.LeaseInterface { return s }
-
-func (s scripted) Create(_ context.Context, lease *coordinationv1.Lease, _ metav1.CreateOptions) (*coordinationv1.Lease, error) {
-	return lease, s.write()
-}
-
-func (s scripted) Update(_ context.Context, lease *coordinationv1.Lease, _ metav1.UpdateOptions) (*coordinationv1.Lease, error) {
-	return lease, s.write()
-}
-
 func TestARenewalCountsFromWhenItWasSentAndOnlyIfItSucceeds(t *testing.T) {
-	now := 100 * time.Second
-	var fails error
-	clock := func() time.Duration { return now }
-	r := &Runner{options: Options{Identity: "a", RenewDeadline: 10 * time.Second, Grace: 3 * time.Second}, refusals: newRefusals("default/turn"), now: clock}
-	client := recordingClient{scripted{write: func() error { now += 4 * time.Second; return fails }}, clock, r.record}.Leases("default")
+	r := &Runner{options: Options{Identity: "a", RenewDeadline: 10 * time.Second, Grace: 3 * time.Second}, refusals: refusals{}}
 	lease := func(holder string) *coordinationv1.Lease {
 		return &coordinationv1.Lease{Spec: coordinationv1.LeaseSpec{HolderIdentity: ptr.To(holder)}}
 	}
-	wants := func(what string, want time.Duration) {
-		t.Helper()
-		if got := r.times; got.KillAt != want || got.TerminateAt != want-r.options.Grace {
-			t.Errorf("%s: the times are %+v, want %s", what, got, want)
+	for _, request := range []struct {
+		what, verb string
+		sent       time.Duration
+		lease      *coordinationv1.Lease
+		err        error
+		want       time.Duration // KillAt
+	}{
+		{"held by another", "get", 90 * time.Second, lease("b"), nil, 0},
+		{"there is none", "get", 95 * time.Second, nil, nil, 0},
+		{"taken", "create", 100 * time.Second, lease("a"), nil, 113 * time.Second},
+		{"renewed", "update", 104 * time.Second, lease("a"), nil, 117 * time.Second},
+		{"not renewed", "update", 108 * time.Second, nil, errors.New("no answer"), 117 * time.Second},
+		{"read", "get", 109 * time.Second, lease("a"), nil, 117 * time.Second},
+		{"released", "update", 112 * time.Second, lease(""), nil, 117 * time.Second},
+	} {
+		r.record(request.verb, request.sent, request.lease, request.err)
+		if got := r.times; got.KillAt != request.want || got.TerminateAt != max(0, request.want-r.options.Grace) {
+			t.Errorf("%s: the times are %+v, want %s", request.what, got, request.want)
 		}
 	}
-	_, _ = client.Create(t.Context(), lease("a"), metav1.CreateOptions{})
-	wants("taken", 113*time.Second)
-	_, _ = client.Update(t.Context(), lease("a"), metav1.UpdateOptions{})
-	wants("renewed", 117*time.Second)
-	_, _ = client.Update(t.Context(), lease(""), metav1.UpdateOptions{})
-	wants("released", 117*time.Second)
-	fails = errors.New("no answer")
-	_, _ = client.Update(t.Context(), lease("a"), metav1.UpdateOptions{})
-	wants("not renewed", 117*time.Second)
-	r.record("update", 101*time.Second, lease("a"), nil)
-	wants("an answer that comes late", 117*time.Second)
 }
 
 func TestDurationsUnderWhichTheCommandCouldOutliveTheLeaseAreRefused(t *testing.T) {
@@ -104,7 +85,7 @@ func TestDurationsUnderWhichTheCommandCouldOutliveTheLeaseAreRefused(t *testing.
 		{15 * time.Second, 15 * time.Second, 0, "renew deadline"},
 	} {
 		o := Options{
-			Leases: scripted{}, Namespace: "default", Name: "turn", Identity: "a", Command: []string{"true"},
+			Leases: &coordinationv1client.CoordinationV1Client{}, Namespace: "default", Name: "turn", Identity: "a", Command: []string{"true"},
 			LeaseDuration: test.lease, RenewDeadline: test.renew, RetryPeriod: time.Second, Grace: test.grace,
 		}
 		_, err := New(o)
@@ -135,7 +116,7 @@ func TestAWaitEndsOnWhatOnlyAPersonCanChange(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			now, ended := 5*time.Hour, time.Duration(0)
-			r := newRefusals("el/turn")
+			r := refusals{}
 			began := now
 			for ; ended == 0 && now < began+2*time.Minute; now += time.Second {
 				if r.record("create", now, test.err) != nil {
@@ -151,7 +132,7 @@ func TestAWaitEndsOnWhatOnlyAPersonCanChange(t *testing.T) {
 
 func TestAWaitGoesOnWhereARequestHasSucceededOrTheRefusalEnds(t *testing.T) {
 	now := time.Hour
-	r := newRefusals("el/turn")
+	r := refusals{}
 	record := func(verb string, err error) {
 		t.Helper()
 		if ended := r.record(verb, now, err); ended != nil {

@@ -1,0 +1,57 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package leaderelection
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// ErrNotLeading is returned by Check where this replica must not act.
+var ErrNotLeading = errors.New("this replica does not lead")
+
+// unlimited is longer than any process runs.
+const unlimited = time.Duration(1<<63 - 1)
+
+// fence limits until when this replica may act, by the clock of Options.Elapsed. It starts closed, and opens with the
+// first write of the Lease. Once it is shut, it stays shut.
+type fence struct {
+	mu    sync.Mutex
+	until time.Duration
+	shut  bool
+}
+
+func (f *fence) extend(until time.Duration) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.until = until
+}
+
+func (f *fence) close() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.shut = true
+}
+
+// left returns how long this replica may act from now on.
+func (f *fence) left(now time.Duration) time.Duration {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.until - now
+}
+
+func (f *fence) check(now time.Duration) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	switch {
+	case f.shut || f.until == 0:
+		return ErrNotLeading
+	case now >= f.until:
+		return fmt.Errorf("%w: its Lease should have been renewed %s ago", ErrNotLeading, (now - f.until).Round(time.Millisecond))
+	default:
+		return nil
+	}
+}
