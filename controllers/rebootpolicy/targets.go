@@ -367,5 +367,9 @@ func (r *Reconciler) getWorkload(
 
 func (o *observation) newWorkload(w *workloads.Workload) *workload {
 	onChange := rules.OnChangeOf(o.policy.Spec.Compatibility, w.Annotations, w.Template.Annotations)
-	return &workload{Workload: restart.Workload{Workload: *w, Pause: onChange.Pause}, onChange: onChange}
+	target := &workload{Workload: restart.Workload{Workload: *w}, onChange: onChange}
+	if w.Kind == common.WorkloadDeployment {
+		target.Pause, target.Paused = onChange.Pause, w.Annotations[autorebootv1.PausedByAnnotation] == o.policy.Name
+	}
+	return target
 }
