@@ -8,6 +8,7 @@ import (
 	"time"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // The time until something is tried again that no event reports.
@@ -195,6 +196,9 @@ func (r *run) deadline(f *autorebootv1.InFlightRestart) time.Time {
 			began = most
 		}
 		began = latest(began, pausedUntil(w, f))
+		if w.waitsForPromotion(f) {
+			began = r.now
+		}
 	}
 	if f.Phase == autorebootv1.PhaseEvicting {
 		began = latest(began, timeOf(f.PhaseTime))
@@ -203,6 +207,12 @@ func (r *run) deadline(f *autorebootv1.InFlightRestart) time.Time {
 		}
 	}
 	return r.sinceRead(r.workloads[targetOf(f.Kind, f.Name)], began.Add(r.timeout), r.timeout)
+}
+
+// waitsForPromotion reports whether the strategy of a Rollout holds the revision of a restart: until it is promoted or aborted, or
+// its pause is over, nothing has failed.
+func (w *Workload) waitsForPromotion(f *autorebootv1.InFlightRestart) bool {
+	return w.Kind == common.WorkloadRollout && w.RestartID == f.ID && w.Obstacle == autorebootv1.ReasonPaused
 }
 
 // pausedUntil returns when the pause of the rollout of a restart ends; that is its start where it has none.
