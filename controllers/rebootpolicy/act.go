@@ -43,8 +43,11 @@ const (
 
 // act runs the actions of a decision one after the other, and returns their results.
 func (r *Reconciler) act(ctx context.Context, o *observation, d restart.Decision) ([]restart.Result, error) {
-	if len(d.Actions) == 0 || o.blockedBy != "" {
-		return nil, nil // the status alone of a policy that is blocked must not restart anything
+	if o.blockedBy != "" { // the status alone of a policy that is blocked must not restart anything
+		d.Actions = slices.DeleteFunc(slices.Clone(d.Actions), func(a restart.Action) bool { return a.Verb != restart.Resume })
+	}
+	if len(d.Actions) == 0 {
+		return nil, nil
 	}
 	if err := r.confirm(ctx, o); err != nil {
 		return nil, err
@@ -134,7 +137,15 @@ func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, actio
 	switch {
 	case action.Verb == restart.Annotate && action.Workload.RunsToEnd:
 		result.Outcome, err = begin(ctx, c, policy, &action)
+	case action.Verb == restart.Resume:
+		result.Outcome, err = resume(ctx, c, policy.Namespace, action.Workload.Name, action.Workload.UID)
 	case action.Verb == restart.Annotate:
+		if action.Workload.Pause > 0 {
+			if version, err = pause(ctx, c, policy, &action, version); err != nil {
+				result.Outcome = outcomeOf(err, &action)
+				return result, err
+			}
+		}
 		configured := workloadkinds.Find(a.kinds, action.Workload.Kind)
 		result.Outcome, result.Generation, err = annotate(ctx, c, policy, action, version, configured)
 	case action.Verb == restart.Evict && action.Pod != nil:
@@ -156,7 +167,6 @@ func annotate(
 	if version == "" {
 		return restart.Retry, 0, errors.New("the workload was not read")
 	}
-	resource := schema.GroupResource{Group: w.Kind.Group(), Resource: w.Kind.Resource()}
 	annotations := restartAnnotations(policy, &action)
 	template := corev1ac.PodTemplateSpec().WithAnnotations(annotations)
 	var wanted runtime.ApplyConfiguration
@@ -205,12 +215,20 @@ func annotate(
 			strings.Join(configured.Template, "."))
 	case err == nil:
 		return restart.Done, ptr.Deref(generation(), 0), nil
-	case apistatus.IsAbsent(err, resource, w.Name):
-		return restart.Gone, 0, err
-	case controller.IsRefused(err):
-		return restart.Refused, 0, err
 	}
-	return restart.Retry, 0, err
+	return outcomeOf(err, &action), 0, err
+}
+
+// outcomeOf returns what the error of a write to a workload means.
+func outcomeOf(err error, action *restart.Action) restart.Outcome {
+	w := action.Workload
+	switch {
+	case apistatus.IsAbsent(err, schema.GroupResource{Group: w.Kind.Group(), Resource: w.Kind.Resource()}, w.Name):
+		return restart.Gone
+	case controller.IsRefused(err):
+		return restart.Refused
+	}
+	return restart.Retry
 }
 
 // applied returns what is applied to a workload, without any field of its spec.

@@ -41,6 +41,8 @@ type fakeAPI struct {
 	evicted *policyv1.Eviction
 	as      string
 	drops   bool // all fields of the spec
+	// all are those that were applied, and owners by whom.
+	all, owners []string
 }
 
 func (f *fakeAPI) actor() *actor {
@@ -51,6 +53,7 @@ func (f *fakeAPI) actor() *actor {
 			if f.applied, err = json.Marshal(given); err != nil || f.err != nil {
 				return errors.Join(err, f.err)
 			}
+			f.all, f.owners = append(f.all, string(f.applied)), append(f.owners, f.options.FieldManager)
 			var stored map[string]any
 			if err := json.Unmarshal(f.applied, &stored); err != nil {
 				return err

@@ -225,6 +225,7 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{}, enqueueThoseThatYield(r),
 			predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{}),
 		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, workloadMatcher[*appsv1.Deployment](common.WorkloadDeployment))),
+		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueuePausing()),
 		controller.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, workloadMatcher[*appsv1.StatefulSet](common.WorkloadStatefulSet))),
 		controller.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, workloadMatcher[*appsv1.DaemonSet](common.WorkloadDaemonSet))),
 		controller.Kind(c.GetCache(), workloads.ReplicaSets(), enqueueFor(r, func(rs *metav1.PartialObjectMetadata) func(*watchSet) bool {

@@ -25,12 +25,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.Client.Get(ctx, req.NamespacedName, policy); err != nil {
 		if apierrors.IsNotFound(err) {
 			r.forget(req.NamespacedName)
+			err = r.resumeAll(ctx, req.NamespacedName)
 		}
-		return reconcile.Result{}, client.IgnoreNotFound(err)
+		return reconcile.Result{}, err
 	}
 	if !policy.DeletionTimestamp.IsZero() {
 		r.forget(req.NamespacedName)
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, r.resumeAll(ctx, req.NamespacedName)
 	}
 	requeue, err := r.reconcile(ctx, policy)
 	if client.IgnoreNotFound(err) != nil {

@@ -37,7 +37,9 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) {
 	for i := range o.policy.Spec.Targets {
 		t := &o.policy.Spec.Targets[i]
 		matched, all := r.match(ctx, o, t)
-		if kind := rules.KindsOf(t)[0]; len(matched) == 0 && all && o.isServed(kind) { // else a problem says why there are none
+		// A template has selectors of kinds that not every namespace has. Of one that is not served a problem says so.
+		mayBeNone := t.Selector != nil && rules.ClusterPolicyOf(o.policy) != ""
+		if kind := rules.KindsOf(t)[0]; len(matched) == 0 && all && o.isServed(kind) && !mayBeNone {
 			o.addProblem(autorebootv1.ReasonTargetNotFound, missingText(i, t))
 			r.Kinds.LookAgain(kind)
 		}
@@ -367,5 +369,9 @@ func (r *Reconciler) getWorkload(
 
 func (o *observation) newWorkload(w *workloads.Workload) *workload {
 	onChange := rules.OnChangeOf(o.policy.Spec.Compatibility, w.Annotations, w.Template.Annotations)
-	return &workload{Workload: restart.Workload{Workload: *w, Pause: onChange.Pause}, onChange: onChange}
+	target := &workload{Workload: restart.Workload{Workload: *w}, onChange: onChange}
+	if w.Kind == common.WorkloadDeployment {
+		target.Pause, target.Paused = onChange.Pause, w.Annotations[autorebootv1.PausedByAnnotation] == o.policy.Name
+	}
+	return target
 }

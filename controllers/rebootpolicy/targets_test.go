@@ -61,6 +61,12 @@ triggers: [{name: old, type: PodAge, podAge: {max: 24h}}]
 	if reason != autorebootv1.ReasonTargetNotFound || strings.Join(messages, "; ") != want {
 		t.Errorf("%s: %q", reason, messages)
 	}
+	s.edit(func(p *autorebootv1.RebootPolicy) { // not every namespace has workloads of each kind of a template
+		p.OwnerReferences = []metav1.OwnerReference{{APIVersion: autorebootv1.GroupVersion.String(), Kind: "ClusterRebootPolicy", Name: "all", UID: types.UID("u"), Controller: ptr.To(true)}}
+	})
+	if _, messages = worstProblem(s.observe().problems); strings.Join(messages, "; ") != "StatefulSet gone does not exist" {
+		t.Errorf("%q", messages)
+	}
 }
 
 func TestPodsAreThoseThatAWorkloadOwns(t *testing.T) {

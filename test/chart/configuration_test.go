@@ -95,9 +95,14 @@ func TestAConfigurationThatDoesNotGoWithTheChartIsRefused(t *testing.T) {
 // The operator has rights to the kinds of workloads of its configuration, and to no others: where it has them to other kinds.
 func TestKindsOfWorkloadsOfTheConfigurationAreGranted(t *testing.T) {
 	folder := generated(t)
-	const workloads = "configuration: {rebootPolicies: {workloads: [{group: apps.kruise.io, kind: CloneSet, version: v1alpha1}, {group: example.com, kind: Fleet, version: v1}]}}"
+	const workloads = "configuration: {rebootPolicies: {workloads: [{group: apps.kruise.io, kind: CloneSet, version: v1alpha1}, {group: example.com, kind: Fleet, version: v1}, " +
+		"{group: batch, kind: CronJob, version: v1}, {group: batch, kind: Job, version: v1}]}}"
 	const rules = "rules:\n- apiGroups:\n  - \"apps.kruise.io\"\n  resources:\n  - clonesets\n  verbs:\n  - get\n  - list\n  - patch\n  - watch\n" +
-		"- apiGroups:\n  - \"example.com\"\n  resources:\n  - fleets\n"
+		"- apiGroups:\n  - \"example.com\"\n  resources:\n  - fleets\n  verbs:\n  - get\n  - list\n  - patch\n  - watch\n" +
+		"- apiGroups:\n  - \"batch\"\n  resources:\n  - cronjobs\n  verbs:\n  - get\n  - list\n  - watch\n" +
+		"- apiGroups:\n  - \"batch\"\n  resources:\n  - jobs\n  verbs:\n  - create\n" +
+		"- apiGroups:\n  - \"batch\"\n  resources:\n  - jobs\n  verbs:\n  - get\n  - list\n  - watch\n" +
+		"- apiGroups:\n  - \"batch\"\n  resources:\n  - jobs\n  verbs:\n  - create\n  - delete\n"
 	for values, want := range map[string][]string{
 		"{" + workloads + "}":                                             {"kind: ClusterRole\n", "kind: ClusterRoleBinding\n"},
 		"{layout: split, " + workloads + "}":                              {"kind: ClusterRole\n", "kind: ClusterRoleBinding\n"},

@@ -6,6 +6,7 @@ package framework
 import (
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -22,6 +23,34 @@ const leaseName = "fairlead-manager"
 
 // CloneSets is the argument that has the kind of other projects which manifests of the documentation name.
 const CloneSets = "--set=rebootPolicies.workloads=[{group: apps.kruise.io, kind: CloneSet, version: v1alpha1}]"
+
+// Jobs is the argument that has CronJobs and Jobs be targets, for which GrantJobs gives the rights.
+const Jobs = "--set=rebootPolicies.workloads=[{group: batch, kind: CronJob, version: v1}, {group: batch, kind: Job, version: v1}]"
+
+// jobsRole is what the chart grants for Jobs.
+const jobsRole = `
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRole
+metadata: {name: fairlead-workloads}
+rules:
+- {apiGroups: [batch], resources: [cronjobs], verbs: [get, list, watch]}
+- {apiGroups: [batch], resources: [jobs], verbs: [get, list, watch, create, delete]}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: ClusterRoleBinding
+metadata: {name: fairlead-workloads}
+roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: fairlead-workloads}
+subjects: [{kind: ServiceAccount, name: fairlead-manager, namespace: ` + Namespace + `}]
+`
+
+// GrantJobs grants the operator the rights that Jobs needs.
+func (c *Cluster) GrantJobs(ctx context.Context) error {
+	var problems strings.Builder
+	if err := c.KubectlIO(ctx, strings.NewReader(jobsRole), io.Discard, &problems, "apply", "-f", "-"); err != nil {
+		return fmt.Errorf("%w: %s", err, problems.String())
+	}
+	return nil
+}
 
 // Patient are arguments by which a replica loses no Lease because the machine is busy, before others. A test that kills a
 // leader frees it.

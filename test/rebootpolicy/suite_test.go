@@ -4,6 +4,7 @@
 package rebootpolicy
 
 import (
+	"context"
 	"os"
 	"testing"
 
@@ -23,9 +24,13 @@ func TestMain(m *testing.M) { os.Exit(tests.Main(m)) }
 
 // openReplicas opens the cluster that all tests share, with three nodes, and the servers outside.
 func openReplicas() (*framework.Cluster, error) {
-	return tests.OpenReplicas(framework.Options{Cluster: cluster.Options{Nodes: 3, PodCIDR: podCIDR}}, "--set=rebootPolicies.maxRestarts=500",
+	c, err := tests.OpenReplicas(framework.Options{Cluster: cluster.Options{Nodes: 3, PodCIDR: podCIDR}}, "--set=rebootPolicies.maxRestarts=500",
 		"--set=rebootPolicies.prometheus.url="+prometheus.URL, "--set=rebootPolicies.prometheus.namespaceParameter=namespace",
-		"--set=notifications.url="+notified.URL, "--set=notifications.source=/clusters/test")
+		"--set=notifications.url="+notified.URL, "--set=notifications.source=/clusters/test", framework.Jobs)
+	if err != nil {
+		return nil, err
+	}
+	return c, c.GrantJobs(context.Background())
 }
 
 // suite is what a test has of it: a namespace of its own.

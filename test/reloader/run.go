@@ -21,26 +21,8 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-const (
-	// nodes that the pods are spread over.
-	nodes = 4
-	// jobs is the argument that has CronJobs and Jobs be targets, and jobsRole the right to that, as the chart gives it.
-	jobs     = "--set=rebootPolicies.workloads=[{group: batch, kind: CronJob, version: v1}, {group: batch, kind: Job, version: v1}]"
-	jobsRole = `
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRole
-metadata: {name: fairlead-workloads}
-rules:
-- {apiGroups: [batch], resources: [cronjobs], verbs: [get, list, watch]}
-- {apiGroups: [batch], resources: [jobs], verbs: [get, list, watch, create, delete]}
----
-apiVersion: rbac.authorization.k8s.io/v1
-kind: ClusterRoleBinding
-metadata: {name: fairlead-workloads}
-roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: fairlead-workloads}
-subjects: [{kind: ServiceAccount, name: fairlead-manager, namespace: ` + framework.Namespace + `}]
-`
-)
+// nodes that the pods are spread over.
+const nodes = 4
 
 // Suites are those of Reloader, in the order in which they run.
 func Suites() []string { return []string{"core", "annotations", "advanced", "argo", "flags"} }
@@ -57,6 +39,8 @@ type Options struct {
 	Focus string
 	// Processes is how many specs of a suite run at once. The default is 4.
 	Processes int
+	// WithoutRollouts leaves Argo Rollouts out, and with it the specs about them. The default is false.
+	WithoutRollouts bool
 	// Replace names modules and folders that stand for them, as MODULE=FOLDER: for those that the proxy of modules does not have.
 	Replace []string
 	// Arguments are further ones of the operator.
@@ -134,23 +118,31 @@ func (s *stage) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if _, err := framework.BuildArgoRollouts(ctx, s.Root); err != nil { // which downloads the module that has the CRDs
+	if !s.WithoutRollouts {
+		if err := s.startRollouts(ctx); err != nil {
+			return err
+		}
+	}
+	if err := s.GrantJobs(ctx); err != nil {
+		return err
+	}
+	replica, err := s.StartReplica(ctx, append([]string{"--set=kinds=[RebootPolicy]", framework.Jobs}, s.Arguments...)...)
+	if err != nil {
+		return err
+	}
+	return errors.Join(s.Reachable(ctx), framework.Eventually(ctx, time.Minute, replica.Started), s.link("kubectl", s.KubectlPath()))
+}
+
+// startRollouts runs Argo Rollouts. Its module has the CRDs, and is there once it is built.
+func (s *stage) startRollouts(ctx context.Context) error {
+	if _, err := framework.BuildArgoRollouts(ctx, s.Root); err != nil {
 		return err
 	}
 	if err := s.DefineRollouts(ctx); err != nil {
 		return err
 	}
-	if _, err := s.StartArgoRollouts(ctx); err != nil {
-		return err
-	}
-	if err := s.KubectlIO(ctx, strings.NewReader(jobsRole), io.Discard, s.Output, "apply", "-f", "-"); err != nil {
-		return err
-	}
-	replica, err := s.StartReplica(ctx, append([]string{"--set=kinds=[RebootPolicy]", jobs}, s.Arguments...)...)
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.Reachable(ctx), framework.Eventually(ctx, time.Minute, replica.Started), s.link("kubectl", s.KubectlPath()))
+	_, err := s.StartArgoRollouts(ctx)
+	return err
 }
 
 // link puts a program on the PATH of the suites.

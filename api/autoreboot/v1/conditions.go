@@ -203,6 +203,8 @@ const VerbApprove = "approve"
 const (
 	// RestartIDAnnotation is on the pod template of a workload that a policy restarted.
 	RestartIDAnnotation = "autoreboot.fairlead.dev/restart-id"
+	// PausedByAnnotation is on a Deployment whose rollout a policy has paused for a time, with the policy's name.
+	PausedByAnnotation = "autoreboot.fairlead.dev/paused-by"
 	// RestartNowTrigger is the name under which RestartNowAnnotation is listed among triggers. No
 	// trigger of a spec can have it.
 	RestartNowTrigger = "RestartNow"

@@ -252,7 +252,7 @@ func (r *run) checkCooldown(t *target) (admission, bool) {
 	if t.isOwed() || t.requested.now || t.LastRestartTime == nil {
 		return admission{}, false
 	}
-	until := t.LastRestartTime.Add(max(r.cooldown, t.workload.Pause))
+	until := t.LastRestartTime.Add(r.cooldown)
 	return heldUntil(autorebootv1.ReasonCooldown, "for the cooldown", until), until.After(r.now)
 }
 

@@ -49,10 +49,6 @@ func obstacles() []obstacle {
 			b.target(1).LastRestartTime = stampOf(b.o.Now.Add(-3 * time.Minute))
 			b.target(1).Pending.FirstRequestTime = *stampOf(b.o.Now.Add(-2 * time.Minute))
 		}},
-		{autorebootv1.ReasonCooldown, 27 * time.Minute, func(b *suite) { // asked for by the workload
-			b.workload(1).Pause, b.target(1).LastRestartTime = 30*time.Minute, stampOf(b.o.Now.Add(-3*time.Minute))
-			b.target(1).Pending.FirstRequestTime = *stampOf(b.o.Now.Add(-2 * time.Minute))
-		}},
 		{autorebootv1.ReasonBlackout, time.Hour, func(b *suite) {
 			b.o.Calendar.Blackout, b.o.Calendar.BlackoutEnds = "release", b.o.Now.Add(time.Hour)
 		}},

@@ -75,8 +75,10 @@ type Others struct {
 type Workload struct {
 	workloads.Workload
 	Wave int32
-	// Pause is the shortest time between two restarts that the workload asks for, where it is longer than the cooldown.
-	Pause time.Duration
+	// Pause is for how long the rollout of a restart is paused, as the workload asks for: what changes meanwhile is rolled out with
+	// it. Paused means that the policy has paused it.
+	Pause  time.Duration
+	Paused bool
 	// Pods that the workload owns and that have not finished. Kept are those that a rollout leaves as
 	// they are: the ones below a StatefulSet's partition.
 	Pods, Kept []Pod
@@ -210,7 +212,10 @@ type Verb string
 // What an Action does.
 const (
 	// Annotate puts the restart's id on the pod template, or sets spec.restartAt of a Rollout to PodCutoff. It is idempotent.
+	// Where the workload has a Pause, its rollout is paused before.
 	Annotate Verb = "Annotate"
+	// Resume ends the pause of a rollout. It is idempotent.
+	Resume Verb = "Resume"
 	// Evict requests the eviction of one pod.
 	Evict Verb = "Evict"
 )

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 // The time until something is tried again that no event reports.
@@ -194,7 +195,10 @@ func (r *run) deadline(f *autorebootv1.InFlightRestart) time.Time {
 		if began.After(most) {
 			began = most
 		}
-		began = latest(began, timeOf(f.StartTime))
+		began = latest(began, pausedUntil(w, f))
+		if w.waitsForPromotion(f) {
+			began = r.now
+		}
 	}
 	if f.Phase == autorebootv1.PhaseEvicting {
 		began = latest(began, timeOf(f.PhaseTime))
@@ -203,6 +207,17 @@ func (r *run) deadline(f *autorebootv1.InFlightRestart) time.Time {
 		}
 	}
 	return r.sinceRead(r.workloads[targetOf(f.Kind, f.Name)], began.Add(r.timeout), r.timeout)
+}
+
+// waitsForPromotion reports whether the strategy of a Rollout holds the revision of a restart: until it is promoted or aborted, or
+// its pause is over, nothing has failed.
+func (w *Workload) waitsForPromotion(f *autorebootv1.InFlightRestart) bool {
+	return w.Kind == common.WorkloadRollout && w.RestartID == f.ID && w.Obstacle == autorebootv1.ReasonPaused
+}
+
+// pausedUntil returns when the pause of the rollout of a restart ends; that is its start where it has none.
+func pausedUntil(w *Workload, f *autorebootv1.InFlightRestart) time.Time {
+	return timeOf(f.StartTime).Add(w.Pause)
 }
 
 // refusedUntil returns when what was refused is tried again; zero where it may be now.
@@ -227,6 +242,9 @@ func (r *run) requeueInFlight(f *autorebootv1.InFlightRestart) {
 	if f.Phase == autorebootv1.PhasePlanned {
 		r.requeueAt(r.now.Add(retryInterval))
 	}
+	if w := r.workloads[targetOf(f.Kind, f.Name)]; w != nil && w.Paused {
+		r.requeueAt(pausedUntil(w, f))
+	}
 	if f.BlockedTime != nil {
 		r.requeueAt(r.now.Add(blockedInterval))
 		r.requeueAt(f.BlockedTime.Add(r.evictTimeout))
@@ -236,7 +254,7 @@ func (r *run) requeueInFlight(f *autorebootv1.InFlightRestart) {
 // actions returns what is due for the restarts in flight. All are idempotent: the annotation has the same values, and
 // new pods are not evicted.
 func (r *run) actions() []Action {
-	var actions []Action
+	actions := r.resumptions()
 	for i := range r.status.InFlight {
 		f := &r.status.InFlight[i]
 		w := r.workloads[targetOf(f.Kind, f.Name)]
@@ -255,6 +273,25 @@ func (r *run) actions() []Action {
 		case f.Phase == autorebootv1.PhasePlanned:
 			actions = append(actions, action)
 		}
+	}
+	return actions
+}
+
+// resumptions end the pauses of rollouts whose time is over, or whose restart has ended.
+func (r *run) resumptions() (actions []Action) {
+	for i := range r.observed.Workloads {
+		w := &r.observed.Workloads[i]
+		if !w.Paused || w.Unread != "" || r.workloads[targetOf(w.Kind, w.Name)] != w {
+			continue
+		}
+		action := Action{Verb: Resume, Workload: w}
+		if f := r.inFlight(targetOf(w.Kind, w.Name)); f != nil && f.UID == w.UID {
+			if f.Phase == autorebootv1.PhasePlanned || r.now.Before(pausedUntil(w, f)) {
+				continue
+			}
+			action.ID = f.ID
+		}
+		actions = append(actions, action)
 	}
 	return actions
 }

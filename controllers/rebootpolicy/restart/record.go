@@ -56,6 +56,12 @@ func inOrder(results []Result) []Result {
 
 // recordOne records one result. Others reports whether an eviction of the same restart had an outcome.
 func (r *run) recordOne(t *target, f *autorebootv1.InFlightRestart, result Result, others func(Outcome) bool) {
+	if result.Action.Verb == Resume {
+		if result.Outcome != Done {
+			r.requeueAt(r.now.Add(retryInterval))
+		}
+		return
+	}
 	annotate := result.Action.Verb == Annotate
 	switch result.Outcome {
 	case Done:

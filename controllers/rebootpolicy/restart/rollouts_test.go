@@ -126,6 +126,11 @@ func TestARolloutIsRestartedByARevision(t *testing.T) {
 	if b.decide(); b.p.Status.Halt != nil || b.p.Status.InFlight[0].Phase != autorebootv1.PhaseRollingOut {
 		t.Fatalf("%+v", b.p.Status)
 	}
+	b.workload(0).Obstacle = autorebootv1.ReasonPaused // a step waits for a person
+	if b.after(24 * time.Hour); len(b.p.Status.InFlight) != 1 || b.p.Status.InFlight[0].Phase != autorebootv1.PhaseRollingOut {
+		t.Fatalf("%+v", b.p.Status)
+	}
+	b.workload(0).Obstacle = ""
 	b.over()
 	b.replacePod(0)
 	b.replacePod(1)

@@ -9,6 +9,8 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/rules/rulestest"
 )
 
@@ -57,6 +59,23 @@ func TestRefusesWhatTheSchemaCannotSee(t *testing.T) {
 	}
 	if errs := Validate(full(t), nil); len(errs) > 0 {
 		t.Errorf("the good object: %v", errs)
+	}
+}
+
+// What a CronJob or Job runs is to end: nothing looks at its pods, or evicts them.
+func TestPoliciesOfJobsLookAtNoPods(t *testing.T) {
+	batch := autorebootv1.Target{Group: common.BatchGroup, Kind: "Job", Name: "report"}
+	for want, spec := range map[string]autorebootv1.RebootPolicySpec{
+		"": {Targets: []autorebootv1.Target{batch}, Triggers: []autorebootv1.Trigger{{Name: "config", Type: autorebootv1.TriggerConfigChange}}},
+		`spec.targets[0].kind: Unsupported value: "Workflow"`: {Targets: []autorebootv1.Target{{Group: common.BatchGroup, Kind: "Workflow", Name: "report"}}},
+		"the strategy Evict does not restart":                 {Targets: []autorebootv1.Target{batch}, Strategy: &autorebootv1.Strategy{Type: autorebootv1.StrategyEvict}},
+		"trigger old of type PodAge looks at pods":            {Targets: []autorebootv1.Target{batch}, Triggers: []autorebootv1.Trigger{{Name: "old", Type: autorebootv1.TriggerPodAge}}},
+		"trigger up of type Probe looks at pods":              {Targets: []autorebootv1.Target{batch}, Triggers: []autorebootv1.Trigger{{Name: "up", Type: autorebootv1.TriggerProbe}}},
+	} {
+		errs := Validate(&autorebootv1.RebootPolicy{Spec: spec}, nil)
+		if want == "" && len(errs) > 0 || want != "" && (len(errs) != 1 || !strings.Contains(errs[0].Error(), want)) {
+			t.Errorf("%q: %v", want, errs)
+		}
 	}
 }
 

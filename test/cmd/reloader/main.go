@@ -36,6 +36,7 @@ func run(ctx context.Context) int {
 	flag.StringVar(&o.Labels, "labels", "", "filter by labels, as Ginkgo has it; all but csi and openshift by default")
 	flag.StringVar(&o.Focus, "focus", "", "regular expression of the names of specs")
 	flag.IntVar(&o.Processes, "procs", 0, "how many specs run at once; 4 by default")
+	flag.BoolVar(&o.WithoutRollouts, "without-rollouts", false, "leave Argo Rollouts out, and the specs about them")
 	flag.Func("replace", "a folder that stands for a module, as MODULE=FOLDER; may be given again", func(text string) error {
 		o.Replace = append(o.Replace, strings.Fields(text)...)
 		return nil

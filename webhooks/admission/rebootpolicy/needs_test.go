@@ -58,6 +58,19 @@ func TestEveryPartOfAPolicyTakesItsRights(t *testing.T) {
 			}},
 			map[string]string{"patch clonesets.apps.kruise.io web": "spec.targets[0]", "patch statefulsets.apps.kruise.io": "spec.targets[1]"},
 		},
+		"CronJobs and Jobs": {
+			autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{
+				{Group: common.BatchGroup, Kind: "CronJob", Name: "nightly"}, {Group: common.BatchGroup, Kind: "Job", Selector: anyApp},
+			}},
+			map[string]string{
+				"patch cronjobs.batch nightly": "spec.targets[0]", "create jobs.batch": "spec.targets[1]", "patch jobs.batch": "spec.targets[1]",
+				"delete jobs.batch": "spec.targets[1]",
+			},
+		},
+		"Jobs by a ServiceAccount": {
+			autorebootv1.RebootPolicySpec{ServiceAccountName: "robot", Targets: []autorebootv1.Target{{Group: common.BatchGroup, Kind: "Job", Name: "report"}}},
+			map[string]string{"impersonate serviceaccounts robot": "spec.serviceAccountName", "get jobs.batch report": "spec.targets[0]"},
+		},
 		"a name beside labels is no limit": {
 			autorebootv1.RebootPolicySpec{Targets: []autorebootv1.Target{{Kind: "StatefulSet", Name: "db", Selector: anyApp}}},
 			map[string]string{"patch statefulsets.apps": "spec.targets[0]"},

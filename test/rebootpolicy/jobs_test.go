@@ -1,0 +1,121 @@
+// Copyright The Fairlead Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package rebootpolicy
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/test/framework"
+)
+
+// once is the spec of pods that run to an end, and take the whole of a Secret as their environment.
+const once = "{restartPolicy: Never, containers: [{name: main, image: none, envFrom: [{secretRef: {name: %s}}]}]}"
+
+// jobs are those of the namespace by name.
+func (s *suite) jobs() map[string]batchv1.Job {
+	s.Helper()
+	var list batchv1.JobList
+	s.Must(s.Client.List(s.Context(), &list, client.InNamespace(s.Namespace)))
+	all := map[string]batchv1.Job{}
+	for _, job := range list.Items {
+		all[job.Name] = job
+	}
+	return all
+}
+
+// A change begins one Job of a CronJob, and another Job in the place of a Job, which the limit counts as the same workload.
+func TestAChangeBeginsJobs(t *testing.T) {
+	s := newSuite(t)
+	s.secret("creds", "password", "first")
+	s.Make(`{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly}, spec: {schedule: "0 0 1 1 *", suspend: true,
+		jobTemplate: {metadata: {labels: {team: shop}}, spec: {template: {spec: ` + fmt.Sprintf(once, "creds") + `}}}}}`)
+	s.Make(`{apiVersion: batch/v1, kind: Job, metadata: {name: report, labels: {team: shop}, annotations: {note: kept}},
+		spec: {template: {spec: ` + fmt.Sprintf(once, "creds") + `}}}`)
+	uid := s.jobs()["report"].UID
+	s.policy("p", `{targets: [{group: batch, kind: CronJob, name: nightly}, {group: batch, kind: Job, name: report}], `+onConfig+`}`)
+	s.watching("p", 2)
+
+	var last types.UID
+	for n := 1; n <= 2; n++ {
+		<-time.After(1100 * time.Millisecond) // no Job is of the second of the change
+		s.secret("creds", "password", fmt.Sprint("change ", n))
+		s.succeeded("p", 2*n)
+		all, made := s.jobs(), 0
+		for _, job := range all {
+			if owner := metav1.GetControllerOf(&job); owner != nil && owner.Kind == "CronJob" && owner.Name == "nightly" {
+				made++
+				if job.Annotations["cronjob.kubernetes.io/instantiate"] != "manual" || job.Labels["team"] != "shop" {
+					t.Errorf("%d: %s", n, framework.Text(job))
+				}
+			}
+		}
+		report := all["report"]
+		if made != n || len(all) != n+1 || report.UID == uid || report.UID == last || report.Annotations["note"] != "kept" || report.Labels["team"] != "shop" {
+			t.Errorf("%d: %d Jobs of the CronJob, and in all %s", n, made, framework.Text(all))
+		}
+		last = report.UID
+	}
+	policy, err := s.get("p")
+	s.Must(err)
+	for _, target := range policy.Status.Targets {
+		if len(target.RecentRestartTimes) != 2 {
+			t.Errorf("the limit counts %d restarts: %s", len(target.RecentRestartTimes), framework.Text(target))
+		}
+	}
+	s.Never(func() error { return s.quiet("p", 4) })
+}
+
+// paused waits until the rollout of a Deployment is paused by a policy, or by nobody.
+func (s *suite) paused(name, by string) {
+	s.Helper()
+	s.Eventually(func() error {
+		d := s.read(deployment, name)
+		spec, _ := d.Object["spec"].(map[string]any)
+		is, _ := spec["paused"].(bool)
+		if is != (by != "") || d.GetAnnotations()[autorebootv1.PausedByAnnotation] != by ||
+			(d.GetAnnotations()["deployment.reloader.stakater.com/paused-at"] != "") != is {
+			return fmt.Errorf("want it paused by %q: paused %t, annotations %s", by, is, framework.Text(d.GetAnnotations()))
+		}
+		return nil
+	})
+}
+
+// A Deployment with the annotation of Reloader is paused with its restart, and resumed by whoever leads then, or once the policy is
+// gone. A change during the pause is rolled out with it.
+func TestAPauseOfARolloutEnds(t *testing.T) {
+	s := newSuite(t)
+	s.secret("creds", "password", "first")
+	asks := map[string]any{"reloader.stakater.com/auto": "true", "deployment.reloader.stakater.com/pause-period": "6s"}
+	s.run(deployment, "api", takes("creds"), replicas(2), with(asks, "metadata", "annotations"))
+	s.policy("p", `{compatibility: Reloader, targets: [{kind: Deployment, selector: {}, optIn: Annotation}], `+onConfig+`}`)
+	s.watching("p", 1)
+	<-time.After(1100 * time.Millisecond)
+	s.secret("creds", "password", "second")
+	s.paused("api", "p")
+	if from := template(s.read(deployment, "api"))["reloader.stakater.com/last-reloaded-from"]; from == "" {
+		t.Error("the template says nothing while the rollout is paused")
+	}
+	s.secret("creds", "password", "third")
+	s.KillLeader()
+	s.paused("api", "")
+	s.ended("p", 1)
+	s.available(deployment, "api")
+	s.Never(func() error { return s.quiet("p", 1) })
+
+	s.Merge("apps/v1", deployment, "api", `{metadata: {annotations: {deployment.reloader.stakater.com/pause-period: 1h}}}`)
+	<-time.After(1100 * time.Millisecond)
+	s.secret("creds", "password", "fourth")
+	s.paused("api", "p")
+	s.Delete(autorebootv1.GroupVersion.String(), "RebootPolicy", "p")
+	s.paused("api", "")
+	s.available(deployment, "api")
+}
