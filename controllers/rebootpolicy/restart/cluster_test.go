@@ -5,6 +5,8 @@ package restart
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -111,6 +113,19 @@ type simCluster struct {
 	// names are those of the triggers, and keys is which keys of the ConfigMap count.
 	names [4]string
 	keys  int
+}
+
+// clone returns a cluster that goes its own way.
+func (w *simCluster) clone() *simCluster {
+	c := *w
+	c.busy, c.rollouts, c.reverted = maps.Clone(w.busy), maps.Clone(w.rollouts), maps.Clone(w.reverted)
+	c.workloads = nil
+	for _, s := range w.workloads {
+		workload := *s
+		workload.pods, workload.revisions = slices.Clone(s.pods), maps.Clone(s.revisions)
+		c.workloads = append(c.workloads, &workload)
+	}
+	return &c
 }
 
 func (w *simCluster) podOf(s *simWorkload) simPod {

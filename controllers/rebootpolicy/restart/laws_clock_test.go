@@ -20,14 +20,8 @@ func (m *model) fork() *model {
 	w.seen, w.told = map[string]int{}, maps.Clone(m.told)
 	w.asked, w.ended, w.starts, w.before = maps.Clone(m.asked), maps.Clone(m.ended), maps.Clone(m.starts), maps.Clone(m.before)
 	w.planned, w.lapsed, w.excused, w.abandoned = maps.Clone(m.planned), maps.Clone(m.lapsed), maps.Clone(m.excused), maps.Clone(m.abandoned)
-	w.busy, w.rollouts, w.reverted = maps.Clone(m.busy), maps.Clone(m.rollouts), maps.Clone(m.reverted)
+	w.simCluster = *m.simCluster.clone()
 	w.approvals, w.used, w.exceeded = maps.Clone(m.approvals), slices.Clone(m.used), maps.Clone(m.exceeded)
-	w.workloads = nil
-	for _, s := range m.workloads {
-		workload := *s
-		workload.pods, workload.revisions = slices.Clone(s.pods), maps.Clone(s.revisions)
-		w.workloads = append(w.workloads, &workload)
-	}
 	return &w
 }
 

@@ -73,7 +73,7 @@ func schedule(seed uint64) []step {
 type model struct {
 	simCluster
 	policy  *autorebootv1.RebootPolicy
-	old     *Observation // what a stale view shows
+	old     *simCluster // what a stale view shows
 	seen    map[string]int
 	settled bool
 
@@ -385,6 +385,16 @@ func (m *model) observe(token string) Observation {
 	return o
 }
 
+// observeStale returns what the caches had before. The policy is none of that: the observation and the decision have the same one.
+func (m *model) observeStale(now *Observation) Observation {
+	behind := *m
+	behind.simCluster = *m.old.clone()
+	behind.names, behind.keys = m.names, m.keys
+	o := behind.observe(m.policy.Annotations[autorebootv1.RestartNowAnnotation])
+	o.Now, o.Calendar, o.Others, o.Gates, o.Suspect, o.Requests = now.Now, now.Calendar, now.Others, now.Gates, now.Suspect, now.Requests
+	return o
+}
+
 // probes reports whether the policy of a seed has verification.probes: in the others each seed has the history that it had
 // before there were any.
 func probes(seed uint64) bool { return seed >= 10_000 }
@@ -464,11 +474,10 @@ func (m *model) reconcile(crash string) time.Time {
 	now := m.observe(m.policy.Annotations[autorebootv1.RestartNowAnnotation])
 	o := now
 	if crash == "a stale view" && m.old != nil {
-		o = *m.old
-		o.Now, o.Calendar, o.Others, o.Gates, o.Suspect, o.Requests = now.Now, now.Calendar, now.Others, now.Gates, now.Suspect, now.Requests
+		o = m.observeStale(&now)
 	} else {
-		m.old, m.viewed = &now, m.contents()
-		m.shown = [4]int{m.sources[0].change + 1, m.sources[1].change + 1, m.tick + 1, m.token + 1}
+		m.old, m.viewed = m.simCluster.clone(), m.contents()
+		m.shown = [4]int{m.sources[0].change + 1, m.sources[1].change + 1, m.tick + 1}
 		for i := range m.sources {
 			// What cannot be read has no say, and its baseline stays.
 			if m.sources[i].unknown {
@@ -476,6 +485,7 @@ func (m *model) reconcile(crash string) time.Time {
 			}
 		}
 	}
+	m.viewed[3], m.shown[3] = m.contents()[3], m.token+1
 	o.Others.Free, o.Others.Share = max(m.free-slotsOf(m.policy.Status.InFlight), 0), m.share
 	before := m.bytes(m.policy)
 	d := m.decide(m.policy, o)

@@ -77,11 +77,19 @@ func TestGeneratedSchedulesBreakNoRule(t *testing.T) {
 	}
 }
 
-// TestALimitHoldsAtOnceWhatARetryHeld has a retry that is not needed any more, which held the restart that is over its limit.
-func TestALimitHoldsAtOnceWhatARetryHeld(t *testing.T) {
-	steps := []step{{what: "change", span: time.Second}, {what: "pass", span: 16 * time.Second}, {what: "pause"}, {what: "pass", span: time.Minute},
-		{what: "pass", span: time.Minute}, {what: "change"}, {what: "pass", span: 3 * time.Minute}}
-	if err := runModel(0, steps, map[string]int{}); err != nil {
-		t.Error(err)
+// Each of these histories has broken a rule.
+func TestFormerSchedulesBreakNoRule(t *testing.T) {
+	for name, steps := range map[string][]step{
+		"a retry that is not needed any more held the restart that is over its limit": {
+			{what: "change", span: time.Second}, {what: "pass", span: 16 * time.Second}, {what: "pause"}, {what: "pass", span: time.Minute},
+			{what: "pass", span: time.Minute}, {what: "change"}, {what: "pass", span: 3 * time.Minute},
+		},
+		"a trigger is renamed, and the caches are behind": {
+			{what: "rename", crash: "a stale view"}, {what: "change"},
+		},
+	} {
+		if err := runModel(0, steps, map[string]int{}); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
