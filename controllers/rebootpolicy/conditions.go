@@ -189,6 +189,11 @@ func (o *observation) progressText(f *autorebootv1.InFlightRestart) string {
 	if w != nil && w.Unread != "" {
 		return what + ", but " + w.Unread
 	}
+	if w != nil {
+		if blocked := w.BlockingText(f, o.policy.Namespace); blocked != "" {
+			return what + ", but " + blocked
+		}
+	}
 	if f.BlockedBy != "" {
 		budget := f.BlockedBy
 		if w != nil {
@@ -307,18 +312,18 @@ func (o *observation) askedFor(status *autorebootv1.RebootPolicyStatus, h *autor
 	}
 	t := &status.Targets[i]
 	text := "; the restart that waits is for " + strings.Join(t.Pending.Triggers, ", ")
-	var changed []string
+	var changed []*restart.Signal
 	if w := o.workload(t.UID); w != nil {
 		for j := range w.Signals {
 			s := &w.Signals[j]
 			known, ok := o.baseline(w, s.Trigger, s.Source)
-			if ok && !s.Level && s.Unknown == "" && s.Source != "" && s.Fingerprint != known && slices.Contains(t.Pending.Triggers, s.Trigger) {
-				changed = append(changed, s.Source)
+			if ok && !s.Level && s.Unknown == "" && s.Fingerprint != known && slices.Contains(t.Pending.Triggers, s.Trigger) {
+				changed = append(changed, s)
 			}
 		}
 	}
-	if len(changed) > 0 {
-		text += " (" + events.Summarize(changed) + ")"
+	if names := restart.ChangedText(changed); names != "" {
+		text += " (" + names + ")"
 	}
 	return text
 }

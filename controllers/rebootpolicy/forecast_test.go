@@ -6,6 +6,7 @@ package rebootpolicy
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -149,12 +150,9 @@ gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: 
 
 // A window that is open now may have closed when something else ends.
 func TestAForecastLooksForAWindowThatIsOpenWhenNothingElseHolds(t *testing.T) {
-	s := newSuite(t, config+"windows: [{name: afternoon, cron: '0 13 * * *', duration: 61m}]\ncooldown: 10m\n", deployment("api", 2, nil)...)
+	spec := strings.Replace(config, "quietPeriod: 15s", "quietPeriod: 10m, maxDelay: 10m", 1)
+	s := newSuite(t, spec+"windows: [{name: afternoon, cron: '0 13 * * *', duration: 61m}]\n", deployment("api", 2, nil)...)
 	s.reconcile()
-	s.edit(func(p *autorebootv1.RebootPolicy) {})
-	policy := s.object()
-	policy.Status.Targets[0].LastRestartTime = &metav1.Time{Time: s.now.Add(-time.Minute)}
-	s.must(s.store.Status().Update(s.Context(), policy))
 	r := s.foreseen("password").Restarts[0]
 	if want := time.Date(2026, time.March, 3, 13, 0, 0, 0, time.UTC); !r.Starts.Equal(want) || r.Window != "afternoon" || r.Waits {
 		t.Errorf("it starts at %s in %q (%v), want %s", r.Starts, r.Window, r.Waits, want)

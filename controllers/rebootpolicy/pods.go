@@ -110,7 +110,7 @@ func (w *workload) addPods(pods []corev1.Pod, versions *podCreationVersions) {
 		}
 		pod := restart.Pod{
 			Name: p.Name, UID: p.UID, Created: p.CreationTimestamp.Time, Version: versions.get(p.UID).created, Ready: workloads.IsReady(p),
-			Terminating: !p.DeletionTimestamp.IsZero(), Node: p.Spec.NodeName,
+			ReadyChanged: workloads.ReadyChanged(p), Terminating: !p.DeletionTimestamp.IsZero(), Node: p.Spec.NodeName,
 		}
 		if !pod.Ready {
 			pod.WaitsFor = workloads.WaitsFor(p)

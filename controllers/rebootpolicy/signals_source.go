@@ -112,7 +112,7 @@ func (r *Reconciler) signalOf(o *observation, from *sourceRef, state *sources.St
 	t := from.trigger
 	out := restart.Signal{Trigger: t.Name, Source: nameOf(&from.want), Unknown: state.Unknown, Written: state.Written, Version: state.Version,
 		FirstSeen: state.FirstSeen, ValuesWritten: state.ValuesWritten, Recorded: state.Recorded, Keys: state.Keys,
-		Created: state.Created, Since: state.Since, Immutable: state.Immutable}
+		Created: state.Created, Since: state.Since, Immutable: state.Immutable, Writer: state.Writer}
 	if from.isMounted() {
 		out.SilentCreate, out.SilentDelete = true, true // without pods nothing is mounted, and nothing is gone
 		from.dateMount(&out, state)

@@ -128,6 +128,9 @@ const (
 	ReasonNewerPods = "NewerPods"
 	// ReasonTimedOut says that the workload was not available in time.
 	ReasonTimedOut = "TimedOut"
+	// ReasonContentChanged says that no pod of the rollout had become ready for a minute, and that the content had changed: a
+	// restart for the new content follows.
+	ReasonContentChanged = "ContentChanged"
 	// ReasonNodeUnreachable says that a rollout waited for nothing but pods that could neither become ready nor end, such as on
 	// a node that is not ready.
 	ReasonNodeUnreachable = "NodeUnreachable"

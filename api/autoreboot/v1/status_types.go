@@ -326,6 +326,14 @@ type InFlightRestart struct {
 	// +optional
 	Refusal *Refusal `json:"refusal,omitempty"`
 
+	// message is what its record is to say besides how it ended, such as that it is for new content after a failure. It is
+	// absent where there is nothing to say.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Message string `json:"message,omitempty"`
+
 	// unavailableTime is since when fewer pods are available in the soak. It is absent when normal.
 	//
 	// +optional

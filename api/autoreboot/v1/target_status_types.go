@@ -63,7 +63,16 @@ type TargetStatus struct {
 	// +optional
 	LastRestartID string `json:"lastRestartID,omitempty"`
 
-	// attempts are the failed restarts since it was last healthy for retry.resetAfter, absent where there are none.
+	// formerContent stands for what its sources had before its latest restart for new content. What comes back to that is held
+	// by cooldown. It is absent where that restart failed: going back is the remedy then.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=16
+	// +optional
+	FormerContent string `json:"formerContent,omitempty"`
+
+	// attempts are the failed restarts for its content since it was last healthy for retry.resetAfter, absent where there are
+	// none.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +optional
@@ -133,6 +142,12 @@ type PendingRestart struct {
 	//
 	// +required
 	LastRequestTime metav1.Time `json:"lastRequestTime,omitzero"`
+
+	// correctedTime is since when the target is owed other content than that for which its restart failed. Neither the backoff
+	// nor the halt of that failure holds it. It is absent where the same content is owed.
+	//
+	// +optional
+	CorrectedTime *metav1.Time `json:"correctedTime,omitempty"`
 
 	// fingerprint stands for all that differs from its baseline, and writtenTime is when the latest of
 	// it was written. Where the fingerprint is still the same, a new leader needs no other time.

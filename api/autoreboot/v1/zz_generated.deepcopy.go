@@ -584,6 +584,10 @@ func (in *PendingRestart) DeepCopyInto(out *PendingRestart) {
 	}
 	in.FirstRequestTime.DeepCopyInto(&out.FirstRequestTime)
 	in.LastRequestTime.DeepCopyInto(&out.LastRequestTime)
+	if in.CorrectedTime != nil {
+		in, out := &in.CorrectedTime, &out.CorrectedTime
+		*out = (*in).DeepCopy()
+	}
 	if in.WrittenTime != nil {
 		in, out := &in.WrittenTime, &out.WrittenTime
 		*out = (*in).DeepCopy()

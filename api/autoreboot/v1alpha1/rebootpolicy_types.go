@@ -118,15 +118,16 @@ type RebootPolicySpec struct {
 	// +optional
 	Debounce *autorebootv1.Debounce `json:"debounce,omitempty"`
 
-	// cooldown is the least time between the end of a target's verified restart and its next one.
-	// It must be given with a Probe trigger, since a probe that a restart does not heal would
-	// otherwise fire without end. Without one the default is 10m.
+	// cooldown is the least time between the end of a target's verified restart and its next one for what repeats: Probe, PodAge
+	// and Schedule triggers, and content that comes back to what it was. Content that is new does not wait for it. It must be
+	// given with a Probe trigger, since a probe that a restart does not heal would otherwise fire without end. Without one the
+	// default is 0s.
 	//
 	// +optional
 	Cooldown *common.Duration `json:"cooldown,omitempty"`
 
 	// limit is the most restarts of each target within a span of time. Once a target reaches it, the policy
-	// stalls until a person acts. The default is 6 restarts within 24h.
+	// stalls until a person acts, and says who wrote the content. The default is 6 restarts within 1h.
 	//
 	// +optional
 	Limit *autorebootv1.Limit `json:"limit,omitempty"`

@@ -47,6 +47,16 @@ func IsReady(pod *corev1.Pod) bool {
 	return false
 }
 
+// ReadyChanged returns when a pod became ready, or stopped being so; zero where nothing says so.
+func ReadyChanged(pod *corev1.Pod) time.Time {
+	for i := range pod.Status.Conditions {
+		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady {
+			return c.LastTransitionTime.Time
+		}
+	}
+	return time.Time{}
+}
+
 // Unschedulable returns the condition that says why a pod cannot be scheduled; nil where it can, or nothing says so.
 func Unschedulable(conditions []corev1.PodCondition) *corev1.PodCondition {
 	for i := range conditions {

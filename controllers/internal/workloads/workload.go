@@ -90,6 +90,8 @@ type Workload struct {
 	// would leave the pod of an ordinal as it is; nil: of none.
 	Partition     int32
 	KeptByRollout func(ordinal int) bool
+	// Ordered means that it makes its pods in order, each once those before it are ready, and replaces none before all are.
+	Ordered bool
 	// MaxUnavailable is how many pods may be unavailable while the workload itself rolls out.
 	MaxUnavailable int32
 	// MinReady is how long a pod must be ready to count as available.
@@ -212,6 +214,7 @@ func StatefulSet(s *appsv1.StatefulSet, evicts bool) *Workload {
 		all: s.Status.Replicas, updated: s.Status.UpdatedReplicas, available: s.Status.AvailableReplicas,
 		manual: onDelete,
 	})
+	w.Ordered = !onDelete && s.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 	if !onDelete {
 		var most *intstr.IntOrString
 		if rolling := s.Spec.UpdateStrategy.RollingUpdate; rolling != nil {

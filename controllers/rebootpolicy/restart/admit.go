@@ -4,6 +4,8 @@
 package restart
 
 import (
+	"cmp"
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -13,6 +15,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
@@ -45,6 +48,9 @@ func (r *run) admit(t *target) admission {
 		if v, ok := check(t); ok {
 			if v.event == Held {
 				v.message = "the restart of " + targetText(t.id()) + " for " + triggersText(t.Pending.Triggers) + " waits: " + v.message
+				if t.isCorrected() {
+					v.message += "; it is " + r.correctedText(t)
+				}
 			}
 			return v
 		}
@@ -100,11 +106,17 @@ func (r *run) checkRefused(t *target) (admission, bool) {
 
 func (r *run) checkDebouncing(t *target) (admission, bool) {
 	scheduled := !slices.ContainsFunc(t.Pending.Triggers, func(name string) bool { return r.types[name] != autorebootv1.TriggerSchedule })
-	if t.requested.now || t.isOwed() || scheduled { // a schedule does not change again in a moment
+	first := &t.Pending.FirstRequestTime
+	if t.isCorrected() {
+		first = t.Pending.CorrectedTime
+	} else if t.isOwed() {
+		return admission{}, false
+	}
+	if t.requested.now || scheduled { // a schedule does not change again in a moment
 		return admission{}, false
 	}
 	until := t.Pending.LastRequestTime.Add(r.quiet)
-	if latest := t.Pending.FirstRequestTime.Add(r.maxDelay); latest.Before(until) {
+	if latest := first.Add(r.maxDelay); latest.Before(until) {
 		until = latest
 	}
 	return heldUntil(autorebootv1.ReasonDebouncing, "for further changes", until), until.After(r.now)
@@ -152,43 +164,79 @@ func (p *Pod) createdAfter(s *Signal) bool {
 	return err == nil && order >= 0
 }
 
-// progressDeadline is how long a rollout may make no pod before it has come to a standstill: the default of a Deployment.
-const progressDeadline = 10 * time.Minute
+const (
+	// standstillAfter is how long after a pod became ready a rollout makes progress still.
+	standstillAfter = time.Minute
+	// progressDeadline is how long a rollout may make no pod that brings newer ones: the default of a Deployment.
+	progressDeadline = 10 * time.Minute
+)
 
-// checkRolloutInProgress holds a restart during a rollout that another user or controller started. A workload that
-// is updated but not available is broken, and not held: the restart may repair it.
+// checkRolloutInProgress holds a restart during a rollout that another user or controller started, while that makes progress or
+// brings pods which are newer than what changed. One that stands still holds nothing: the restart may be its remedy. Nor is a
+// workload rolling out that is updated but not available.
 func (r *run) checkRolloutInProgress(t *target) (admission, bool) {
 	w := t.workload
 	if v, ok := r.checkNewestPod(w); ok {
 		return v, true
 	}
-	if w.Restarting != "" { // by another user or controller, or by a restart that has failed
-		v := held(autorebootv1.ReasonRolloutInProgress, w.Restarting)
-		v.until = latest(w.RestartAt, w.newestPod()).Add(max(r.timeout, progressDeadline))
-		return v, v.until.After(r.now)
-	}
-	if w.Complete || (w.Updated && (t.requested.level || t.requested.now || t.retryPending())) {
+	awaited := w.RestartAt.After(r.now) // a restart of a Rollout would be taken for that one
+	isRemedy := w.Updated && (t.requested.level || t.retryPending())
+	// Our own rollout that never ended does not hold its retry.
+	ours := w.RestartID == t.LastRestartID && w.RestartID != "" && t.retryPending() && !w.newestPod().After(t.owedSince())
+	switch {
+	case w.Complete, t.requested.now && !awaited, isRemedy && w.Restarting == "":
 		return admission{}, false
-	}
-	if s := &w.Shortage; s.Reason != "" {
-		return held(s.Reason, "the workload has fewer pods than it should: "+text.Truncate(s.Message, maxRecord)), !t.requested.now
-	}
-	// Our own rollout that never ended does not hold its retry, and no other that has come to a standstill holds anything:
-	// what the restart is for may be the remedy.
-	ours := w.RestartID == t.LastRestartID && w.RestartID != "" && t.LastRestartTime != nil
-	if w.Stalled || ours && t.retryPending() && !w.newestPod().After(t.owedSince()) {
+	case r.replacesNoPod(w):
+		return held(w.Shortage.Reason, "the workload has fewer pods than it should: "+text.Truncate(w.Shortage.Message, maxRecord)), true
+	case (w.Stalled || ours) && !awaited:
 		return admission{}, false
+	case w.Outdated == nil && w.Restarting == "":
+		return held(autorebootv1.ReasonRolloutInProgress, "its controller has not seen its latest spec"), true
 	}
-	message := "a rollout is in progress"
-	if text := w.finalizerText(); text != "" {
-		message += ": " + text
+	what := cmp.Or(w.Restarting, "a rollout is in progress")
+	if finalizer := w.finalizerText(); finalizer != "" {
+		what += ": " + finalizer
 	}
-	v := held(autorebootv1.ReasonRolloutInProgress, message)
-	if w.isChanging() {
-		return v, true
+	until := r.pastOr(w.lastReady(), t).Add(standstillAfter)
+	if w.Restarting != "" {
+		until = latest(until, w.RestartAt.Add(standstillAfter))
 	}
-	v.until = r.rolloutEnds(t, ours)
-	return v, v.until.After(r.now)
+	if ends := r.pastOr(w.standstill(), t).Add(max(r.timeout, progressDeadline)); t.isBroughtNewer() && ends.After(until) {
+		what, until = what+", whose pods are newer than what changed", ends
+	}
+	return heldUntil(autorebootv1.ReasonRolloutInProgress, what+"; it holds, unless another pod becomes ready,", until), until.After(r.now)
+}
+
+// replacesNoPod reports whether a restart of a workload that has too few pods could replace none: all that have a node are ready,
+// and no more of them may be missing than are.
+func (r *run) replacesNoPod(w *Workload) bool {
+	most := int(w.MaxUnavailable)
+	if r.evict {
+		most = scaledValue(r.maxUnavailable, int(w.Desired))
+	}
+	broken := w.count(func(p *Pod) bool { return !p.Ready && !p.Terminating && p.Node != "" })
+	return w.Shortage.Reason != "" && broken == 0 && int(w.AvailablePods) <= int(w.Desired)-most
+}
+
+// isBroughtNewer reports whether a rollout has made pods that are newer than all that the restart is for, or will make the first.
+func (t *target) isBroughtNewer() bool {
+	q, w, owed := &t.requested, t.workload, t.isOwed()
+	if w.Updated || q.level || q.now || q.undated || len(q.dated) == 0 && !owed {
+		return false
+	}
+	newer := func(p Pod) bool {
+		older := func(s *Signal) bool { return !p.createdAfter(s) }
+		return !p.Terminating && !slices.ContainsFunc(q.dated, older) && (!owed || p.Created.After(t.owedSince()))
+	}
+	return len(w.Pods) == 0 || slices.ContainsFunc(w.Pods, newer)
+}
+
+// pastOr returns a time, or when the restart was asked for where it is of a clock that is ahead.
+func (r *run) pastOr(at time.Time, t *target) time.Time {
+	if at.IsZero() && len(t.workload.Pods) == 0 || r.isFuture(at) {
+		return t.Pending.FirstRequestTime.Time
+	}
+	return at
 }
 
 // checkNewestPod holds evictions while there is no pod, and while the newest one was created within this second: its age
@@ -210,25 +258,10 @@ func (r *run) checkNewestPod(w *Workload) (admission, bool) {
 	return heldUntil(autorebootv1.ReasonRolloutInProgress, message, latest(newest, r.timestamp.Time).Add(time.Second)), true
 }
 
-// rolloutEnds returns when a rollout that makes no progress holds nothing any more. ours means that a restart began it.
-func (r *run) rolloutEnds(t *target, ours bool) time.Time {
-	w := t.workload
-	ends := w.standstill()
-	if r.isFuture(ends) { // by a clock that is ahead
-		ends = t.Pending.FirstRequestTime.Time
-	}
-	if w.Updated || ours || (r.evict && w.Available) {
-		ends = ends.Add(r.timeout)
-	} else {
-		ends = ends.Add(max(r.timeout, progressDeadline))
-	}
-	if ours {
-		ends = latest(ends, t.LastRestartTime.Add(r.timeout))
-	}
-	return ends
-}
-
 func (r *run) checkBackoff(t *target) (admission, bool) {
+	if t.isCorrected() && t.requested.content {
+		return admission{}, false
+	}
 	if t.retryPending() {
 		until := t.LastRestartTime.Add(r.backoffAfter(t.Attempts))
 		return heldUntil(autorebootv1.ReasonBackoff, "its last restart failed; next attempt not", until), until.After(r.now) && !t.requested.now
@@ -241,18 +274,23 @@ func (r *run) checkBackoff(t *target) (admission, bool) {
 		// A retry in flight has not shown yet that another restart will succeed.
 		f := r.inFlight(other.id())
 		retrying := f != nil && isRetry(other, f)
-		if (other.retryPending() || retrying) && !other.workload.Unselected && other.id() != t.id() {
+		if (other.retryPending() || other.isCorrected() || retrying) && !other.workload.Unselected && other.id() != t.id() {
 			return held(autorebootv1.ReasonBackoff, "the restart of "+targetText(other.id())+" failed and is to be tried again first"), true
 		}
 	}
 	return admission{}, false
 }
 
+// checkCooldown holds what repeats: what has no content, and content that comes back to what it was.
 func (r *run) checkCooldown(t *target) (admission, bool) {
 	if t.isOwed() || t.requested.now || t.LastRestartTime == nil {
 		return admission{}, false
 	}
-	until := t.LastRestartTime.Add(r.cooldown)
+	var wait time.Duration
+	if !t.requested.content || t.FormerContent != "" && t.FormerContent == r.contentOf(t, (*target).currentFingerprint) {
+		wait = r.cooldown
+	}
+	until := t.LastRestartTime.Add(wait)
 	return heldUntil(autorebootv1.ReasonCooldown, "for the cooldown", until), until.After(r.now)
 }
 
@@ -263,9 +301,28 @@ func (r *run) checkLimitReached(t *target) (admission, bool) {
 			n++
 		}
 	}
+	writers := ""
+	if changed := ChangedText(t.requested.dated); changed != "" {
+		writers = "; the next one is for " + changed
+	}
 	return admission{occurrence: occurrence{event: OverLimit,
-		message: targetText(t.id()) + " has had " + strconv.Itoa(n) + " restarts within " + string(common.DurationOf(r.within)) +
+		message: targetText(t.id()) + " has had " + strconv.Itoa(n) + " restarts within " + string(common.DurationOf(r.within)) + writers +
 			": the policy stalls until its spec changes or it is resumed"}}, n >= r.maxRestarts
+}
+
+// ChangedText names the sources of signals, and who wrote each last: what changes without end is to be found by that.
+func ChangedText(changed []*Signal) string {
+	var names []string
+	for _, s := range changed {
+		name := s.Source
+		if s.Writer != "" {
+			name += fmt.Sprintf(", which field manager %q wrote last", s.Writer)
+		}
+		if s.Source != "" && !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	return events.Summarize(names)
 }
 
 func (r *run) checkOutsideWindow(t *target) (admission, bool) {

@@ -37,8 +37,8 @@ func obstacles() []obstacle {
 		{autorebootv1.ReasonApprovalRequired, 0, func(b *suite) {
 			b.p.Spec.Gates = []autorebootv1.Gate{{Name: "release", Type: autorebootv1.GateApproval}}
 		}},
-		{autorebootv1.ReasonRolloutInProgress, 15 * time.Minute, func(b *suite) {
-			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Progressed = false, false, b.o.Now
+		{autorebootv1.ReasonRolloutInProgress, time.Minute, func(b *suite) {
+			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Pods[0].ReadyChanged = false, false, b.o.Now
 		}},
 		{autorebootv1.ReasonBackoff, 0, func(b *suite) {
 			b.target(0).LastRestartTime = stampOf(b.o.Now)
@@ -48,6 +48,7 @@ func obstacles() []obstacle {
 		{autorebootv1.ReasonCooldown, 7 * time.Minute, func(b *suite) {
 			b.target(1).LastRestartTime = stampOf(b.o.Now.Add(-3 * time.Minute))
 			b.target(1).Pending.FirstRequestTime = *stampOf(b.o.Now.Add(-2 * time.Minute))
+			b.target(1).FormerContent = shortDigest([]string{"Secret/creds\x00new"}) // it comes back
 		}},
 		{autorebootv1.ReasonBlackout, time.Hour, func(b *suite) {
 			b.o.Calendar.Blackout, b.o.Calendar.BlackoutEnds = "release", b.o.Now.Add(time.Hour)
@@ -140,7 +141,8 @@ func TestTheSlotOfARestartThatSoaksIsUsedAgain(t *testing.T) {
 }
 
 func TestRestartNowPassesWhatOnlyWaitsForTime(t *testing.T) {
-	passes := map[string]bool{autorebootv1.ReasonDebouncing: true, autorebootv1.ReasonCooldown: true, autorebootv1.ReasonOutsideWindow: true}
+	passes := map[string]bool{autorebootv1.ReasonDebouncing: true, autorebootv1.ReasonCooldown: true, autorebootv1.ReasonOutsideWindow: true,
+		autorebootv1.ReasonRolloutInProgress: true}
 	for _, o := range obstacles() {
 		t.Run(o.reason, func(t *testing.T) {
 			b := pendingSuite(t)
@@ -176,9 +178,33 @@ func TestSeveralReasonsOfTheirOwn(t *testing.T) {
 		"a broken workload and a change": {func(b *suite) {
 			b.workload(1).Complete, b.workload(1).Available = false, false
 		}, "", 0, false},
-		"a workload that is not available yet": {func(b *suite) {
-			b.workload(1).Complete, b.workload(1).Available, b.workload(1).Pods[0].Created = false, false, b.o.Now.Add(-5*time.Minute)
+		"a workload whose pods have not become ready": {func(b *suite) {
+			b.workload(1).Complete, b.workload(1).Available = false, false
+			for i := range b.workload(1).Pods {
+				b.workload(1).Pods[i].Ready, b.workload(1).Pods[i].ReadyChanged = false, b.o.Now
+			}
+		}, "", 0, false},
+		"a rollout of which a pod became ready": {func(b *suite) {
+			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Pods[0].ReadyChanged = false, false, b.o.Now.Add(-20*time.Second)
+		}, autorebootv1.ReasonRolloutInProgress, 40 * time.Second, false},
+		"a rollout of which no pod became ready for a minute": {func(b *suite) {
+			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Pods[0].ReadyChanged = false, false, b.o.Now.Add(-time.Minute)
+		}, "", 0, false},
+		"a rollout whose pods are newer than the change": {func(b *suite) {
+			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Pods[0].Created = false, false, b.o.Now.Add(-5*time.Minute)
 		}, autorebootv1.ReasonRolloutInProgress, 10 * time.Minute, false},
+		"a rollout that has made no pod yet": {func(b *suite) {
+			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Pods = false, false, nil
+			b.target(1).Pending.FirstRequestTime = *stampOf(b.o.Now.Add(-5 * time.Minute))
+		}, autorebootv1.ReasonRolloutInProgress, 10 * time.Minute, false},
+		"pods that a quota refuses, and one that is not ready": {func(b *suite) {
+			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Shortage = false, false, workloads.Shortage{Reason: autorebootv1.ReasonReplicaFailure, Message: "exceeded quota"}
+			b.workload(1).Pods[0].Ready, b.workload(1).Pods[0].Node = false, "node-1"
+		}, "", 0, false},
+		"pods that a quota refuses, of which one may be missing": {func(b *suite) {
+			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Shortage = false, false, workloads.Shortage{Reason: autorebootv1.ReasonReplicaFailure, Message: "exceeded quota"}
+			b.workload(1).AvailablePods, b.workload(1).MaxUnavailable = 2, 1
+		}, "", 0, false},
 		"pods that a quota refuses": {func(b *suite) {
 			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Shortage = false, false, workloads.Shortage{Reason: autorebootv1.ReasonReplicaFailure, Message: "exceeded quota"}
 		}, autorebootv1.ReasonReplicaFailure, 0, false},
@@ -200,7 +226,7 @@ func TestSeveralReasonsOfTheirOwn(t *testing.T) {
 		}, autorebootv1.ReasonRolloutInProgress, 0, false},
 		"a rollout that waits for a pod to end": {func(b *suite) {
 			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Pods[0].Terminating = false, false, true
-		}, autorebootv1.ReasonRolloutInProgress, 0, false},
+		}, "", 0, false},
 		"no target at once": {func(b *suite) {
 			v := intstr.FromString("0%")
 			b.p.Spec.Concurrency = &autorebootv1.Concurrency{MaxTargets: &v}
@@ -300,7 +326,7 @@ func TestWhatIsMissingOrBrokenInASpecIsTheDefault(t *testing.T) {
 	p.Spec.Cooldown, p.Spec.Debounce = &broken, &autorebootv1.Debounce{QuietPeriod: &broken}
 	p.Spec.Limit = &autorebootv1.Limit{Within: broken}
 	s := settingsOf(p)
-	if s.cooldown != 10*time.Minute || s.quiet != 15*time.Second || s.within != 24*time.Hour || s.maxRestarts != 6 || s.timeout != 15*time.Minute || !s.haltOnFailure {
+	if s.cooldown != 0 || s.quiet != 15*time.Second || s.within != time.Hour || s.maxRestarts != 6 || s.timeout != 15*time.Minute || !s.haltOnFailure {
 		t.Errorf("%+v", s)
 	}
 	Decide(&autorebootv1.RebootPolicy{}, Observation{Workloads: []Workload{{Signals: []Signal{{}}}}})

@@ -257,6 +257,37 @@ func (t *target) hasUnknownSource() bool {
 	return slices.ContainsFunc(t.signals, func(s *Signal) bool { return s.Unknown != "" && !s.Level && t.baseline(s) == nil })
 }
 
+// contentOf returns what stands for the content of all sources of a target, by the fingerprint of each; empty where there are none.
+func (r *run) contentOf(t *target, fingerprint func(*target, *Signal) string) string {
+	var parts []string
+	for _, s := range t.signals {
+		if r.isContent(s) {
+			parts = append(parts, s.Source+"\x00"+fingerprint(t, s))
+		}
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	slices.Sort(parts)
+	return shortDigest(parts)
+}
+
+// baselineFingerprint is that of what the target was last restarted for, currentFingerprint that of what there is now, as far as
+// that is known.
+func (t *target) baselineFingerprint(s *Signal) string {
+	if b := t.baseline(s); b != nil {
+		return b.Fingerprint
+	}
+	return ""
+}
+
+func (t *target) currentFingerprint(s *Signal) string {
+	if s.Unknown != "" {
+		return t.baselineFingerprint(s)
+	}
+	return s.fingerprint()
+}
+
 func (t *target) baseline(s *Signal) *autorebootv1.Baseline {
 	for i := range t.Baselines {
 		if b := &t.Baselines[i]; b.Trigger == s.Trigger && b.Source == s.Source {

@@ -91,7 +91,7 @@ func (c *futureTimes) correctTarget(t *autorebootv1.TargetStatus, f *autorebootv
 		}
 	}
 	if t.Pending != nil {
-		c.correct(&t.Pending.LastRequestTime)
+		c.correct(&t.Pending.LastRequestTime, t.Pending.CorrectedTime)
 		c.correctRefusal(t.Pending.Refusal)
 	}
 	for i := range t.RecentRestartTimes {

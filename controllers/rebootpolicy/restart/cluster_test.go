@@ -31,6 +31,8 @@ type simPod struct {
 	reads       [2]int
 	restarts    int32
 	terminating bool
+	// bad is one that read what it cannot become ready with.
+	bad bool
 }
 
 // simWorkload is a workload with its controller and its owner.
@@ -60,6 +62,12 @@ type simWorkload struct {
 	// paused has its controller replace no pod. revisions are those that carry each restart.
 	paused    bool
 	revisions map[string]int
+	// stuck is a revision whose pods never become ready. quota refuses further pods. An ordered workload is a StatefulSet that
+	// replaces no pod before all are ready, and its first pods up to the partition are not replaced.
+	stuck     int
+	quota     bool
+	ordered   bool
+	partition int
 }
 
 // source is what a trigger watches. change counts up with each change, also with one back.
@@ -105,6 +113,9 @@ type simCluster struct {
 	share   int
 	busy    map[types.UID]bool
 	born    int
+	// bad are the contents of the first source with which no pod becomes ready, and alwaysOpen has no windows.
+	bad        map[int]bool
+	alwaysOpen bool
 	// rollouts by restart id, and reverted ids.
 	rollouts map[string]int
 	reverted map[string]bool
@@ -118,7 +129,7 @@ type simCluster struct {
 // clone returns a cluster that goes its own way.
 func (w *simCluster) clone() *simCluster {
 	c := *w
-	c.busy, c.rollouts, c.reverted = maps.Clone(w.busy), maps.Clone(w.rollouts), maps.Clone(w.reverted)
+	c.busy, c.rollouts, c.reverted, c.bad = maps.Clone(w.busy), maps.Clone(w.rollouts), maps.Clone(w.reverted), maps.Clone(w.bad)
 	c.workloads = nil
 	for _, s := range w.workloads {
 		workload := *s
@@ -136,6 +147,7 @@ func (w *simCluster) podOf(s *simWorkload) simPod {
 	for i := range w.sources {
 		p.reads[i] = w.sources[i].content
 	}
+	p.bad = w.bad[p.reads[0]]
 	return p
 }
 
@@ -151,7 +163,7 @@ func (w *simCluster) createPod(s *simWorkload) {
 }
 
 func (s *simWorkload) ready(p *simPod, now time.Time) bool {
-	return !p.ready.After(now) && !s.broken && !s.isLost(p)
+	return !p.ready.After(now) && !s.broken && !p.bad && (s.stuck == 0 || p.revision != s.stuck) && !s.isLost(p)
 }
 
 // isLost reports whether a pod can neither become ready nor end.
@@ -191,7 +203,7 @@ func (w *simCluster) reconcile(s *simWorkload) {
 	for len(s.pods) > s.desired {
 		s.pods = s.pods[:len(s.pods)-1]
 	}
-	for len(s.pods) < s.desired {
+	for len(s.pods) < s.desired && !s.quota {
 		s.pods = append(s.pods, w.podOf(s))
 	}
 	for i := range s.pods {
@@ -207,12 +219,12 @@ func (w *simCluster) reconcile(s *simWorkload) {
 	}
 	for i := range s.pods {
 		p := &s.pods[i]
-		if p.revision == s.revision && !s.ready(p, w.now) && !s.isSpared(p) {
+		if (p.revision == s.revision || s.ordered) && !s.ready(p, w.now) && !s.isSpared(p) {
 			return // One at a time.
 		}
 	}
 	for i := range s.pods {
-		if s.pods[i].revision == s.revision || s.isSpared(&s.pods[i]) {
+		if s.pods[i].revision == s.revision || s.isSpared(&s.pods[i]) || i < s.partition {
 			continue
 		}
 		if !s.isLost(&s.pods[i]) {
@@ -235,6 +247,9 @@ func (w *simCluster) calendar() Calendar {
 		at = start.Add(period)
 	}
 	c.NextOpen = at
+	if w.alwaysOpen {
+		c.Window, c.NextOpen = true, c.BlackoutEnds
+	}
 	return c
 }
 
@@ -271,27 +286,43 @@ func (w *simCluster) view(s *simWorkload, token string) Workload {
 		v.Obstacle = autorebootv1.ReasonScaledToZero
 	case s.paused && !w.evicts:
 		v.Obstacle = autorebootv1.ReasonPaused
+	case s.partition >= s.desired && !w.evicts:
+		v.Obstacle = autorebootv1.ReasonPartitioned
 	}
+	if s.ordered {
+		v.Kind, v.Ordered = common.WorkloadStatefulSet, true
+	} else if s.quota && len(s.pods) < s.desired {
+		v.Shortage = workloads.Shortage{Reason: autorebootv1.ReasonReplicaFailure, Message: "exceeded quota"}
+	}
+	v.Partition = int32(min(s.partition, s.desired))
 	v.Updated, v.Available = true, true
 	v.Outdated = ptr.To(int32(max(s.desired-len(s.pods), 0)))
 	for i := range s.pods {
 		p := &s.pods[i]
 		ready := s.ready(p, w.now)
-		v.Pods = append(v.Pods, Pod{Name: p.name, UID: types.UID(s.uid + p.name), Created: p.created, Version: strconv.Itoa(p.version), Ready: ready, Restarts: p.restarts})
+		pod := &Pod{Name: p.name, UID: types.UID(s.uid + p.name), Created: p.created, Version: strconv.Itoa(p.version), Ready: ready,
+			ReadyChanged: p.created, Restarts: p.restarts, Node: "node-1"}
+		if ready {
+			pod.ReadyChanged = p.ready
+		}
 		if s.isLost(p) {
-			pod := &v.Pods[i]
 			pod.Node, pod.Lost, pod.Terminating = "node-7", "which is not ready", s.isTerminating(p)
 		}
 		if ready {
 			v.AvailablePods++
 		}
-		v.Updated = v.Updated && (p.revision == s.revision || s.paused)
+		if i < s.partition && !w.evicts {
+			v.Kept = append(v.Kept, *pod)
+		} else {
+			v.Pods = append(v.Pods, *pod)
+		}
+		v.Updated = v.Updated && (p.revision == s.revision || s.paused || i < s.partition)
 		if p.revision != s.revision {
 			*v.Outdated++
 		}
 		v.Available = v.Available && ready
 	}
-	v.Available = v.Available && len(s.pods) >= s.desired
+	v.Available, v.Updated = v.Available && len(s.pods) >= s.desired, v.Updated && len(s.pods) >= s.desired
 	v.Complete = v.Updated && v.Available && len(s.pods) == s.desired
 	v.Signals = []Signal{
 		w.signal(w.names[0], configSource, 0, true),

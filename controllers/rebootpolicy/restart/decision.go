@@ -113,6 +113,8 @@ type Pod struct {
 	// at which it existed. Each is empty where it is not known.
 	Version, AbsentAt, PresentAt string
 	Ready                        bool
+	// ReadyChanged is when it became ready or stopped being so, by the clock of its node; zero where that is not known.
+	ReadyChanged time.Time
 	// Terminating means that it is being deleted, and Ends when its grace period is over.
 	Terminating bool
 	Ends        time.Time
@@ -166,6 +168,8 @@ type Signal struct {
 	// Created is when the source was created, and Since since when at the latest it has had what it has now, as far as this
 	// process has seen. Each is zero where that is not known.
 	Created, Since time.Time
+	// Writer is the field manager that wrote the content last, as far as managedFields say so.
+	Writer string
 	// Immutable means that the source changed by a deletion and a new creation: a kubelet with a pod that uses it may serve what it
 	// had before, also to new pods (kubernetes/website#42359).
 	Immutable bool

@@ -49,6 +49,25 @@ func (r *run) fire(t *target, o occurrence) {
 	r.addRecoveredMessage(t, o.removed)
 }
 
+// corrected starts the quiet period of content that is new after a failure, and ends the halt that the failure caused.
+func (r *run) corrected(t *target, o occurrence) {
+	p, text := t.Pending, "a restart of "+targetText(t.id())+" is due "+o.message
+	p.CorrectedTime = r.timestampPtr()
+	since := r.timestamp.Time
+	if !o.changed.IsZero() {
+		since = earliest(o.changed, since)
+	}
+	p.LastRequestTime = metav1.NewTime(latest(p.LastRequestTime.Time, since))
+	for _, name := range p.Triggers {
+		r.fired[name] = true
+	}
+	if h := r.status.Halt; h != nil && h.Target == t.id() {
+		r.status.Halt = nil
+		text += ", and the policy is not halted any more"
+	}
+	r.addMessage(Message{Reason: "TriggerFired", Target: t.id(), Text: text})
+}
+
 func (r *run) partlyRecovered(t *target, o occurrence) {
 	t.Pending.Triggers = o.triggers
 	r.addRecoveredMessage(t, o.removed)
@@ -152,6 +171,15 @@ func (r *run) plan(t *target, _ occurrence) {
 	if slices.Contains(f.Triggers, autorebootv1.RestartNowTrigger) {
 		r.handleRestartNow()
 	}
+	if t.isCorrected() && t.requested.content {
+		f.Message = text.Truncate(r.correctedText(t), maxRecord)
+		if at := t.LastRestartTime; at != nil && at.Before(f.FirstRequestTime) {
+			f.FirstRequestTime = at // others wait for it as for a retry
+		}
+	}
+	if t.requested.content {
+		t.Attempts, t.FormerContent = 0, r.contentOf(t, (*target).baselineFingerprint)
+	}
 	t.Pending = nil
 	t.LastRestartID = f.ID
 	r.setBaselines(t, nil)
@@ -183,7 +211,7 @@ func (r *run) startPhase(t *target, f *autorebootv1.InFlightRestart, phase autor
 	r.countRequests(f)
 	f.Phase, f.PhaseTime, f.Refusal = phase, r.timestampPtr(), nil
 	r.addMessage(Message{Reason: "RestartStarted", Target: t.id(),
-		Text: "restart " + f.ID + " of " + targetText(t.id()) + " has started because of " + triggersText(f.Triggers)})
+		Text: "restart " + f.ID + " of " + targetText(t.id()) + " has started because of " + triggersText(f.Triggers) + inParentheses(f.Message)})
 }
 
 // refused takes a plan back, of which nothing was done: the restart waits again, for the same triggers.
@@ -312,7 +340,10 @@ func (r *run) unselected(t *target, o occurrence) {
 func (r *run) endRestart(t *target, result string, o occurrence) autorebootv1.RestartRecord {
 	f := r.inFlight(t.id())
 	r.countRequests(f)
-	sentences := slices.DeleteFunc([]string{r.requests(f).Sentence(f.Probes, "while it restarted"), o.message},
+	if result == autorebootv1.ResultFailed {
+		t.FormerContent = ""
+	}
+	sentences := slices.DeleteFunc([]string{r.requests(f).Sentence(f.Probes, "while it restarted"), o.message, f.Message},
 		func(s string) bool { return s == "" })
 	record := autorebootv1.RestartRecord{
 		Record: common.Record{

@@ -5,6 +5,7 @@ package restart
 
 import (
 	"cmp"
+	"slices"
 	"time"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -67,7 +68,10 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 	if f.Phase == autorebootv1.PhaseSoaking {
 		return r.nextSoakEvent(t, f)
 	}
-	if o, ok := r.nextPhaseEvent(t, f); ok || r.now.Before(r.deadline(f)) {
+	if o, ok := r.nextPhaseEvent(t, f); ok {
+		return o, true
+	}
+	if o, ok := r.overtaken(t, f); ok || r.now.Before(r.deadline(f)) {
 		return o, ok
 	}
 	if w.Unselected {
@@ -77,7 +81,7 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 		return occurrence{event: NodeLost, reason: autorebootv1.ReasonNodeUnreachable, message: w.LostText()}, true
 	}
 	o := r.failure(t, autorebootv1.ReasonTimedOut)
-	o.message = cmp.Or(w.Stopped(f), w.shortageText(), w.LostText(), w.unreadyText(), w.Restarting, w.keptInPlaceText(f))
+	o.message = cmp.Or(w.BlockingText(f, r.policy.Namespace), w.Stopped(f), w.shortageText(), w.LostText(), w.unreadyText(), w.Restarting, w.keptInPlaceText(f))
 	return o, true
 }
 
@@ -126,6 +130,31 @@ func (r *run) nextPhaseEvent(t *target, f *autorebootv1.InFlightRestart) (occurr
 	return occurrence{}, false
 }
 
+// overtaken ends a restart that stands still, and whose content has changed since: what it waits for may never come, and pods
+// that it made do not have what changed.
+func (r *run) overtaken(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool) {
+	w := t.workload
+	if f.Phase == autorebootv1.PhasePlanned || w.Unselected || !r.lacksContent(t) {
+		return occurrence{}, false
+	}
+	until := timeOf(f.PhaseTime)
+	if ready := w.lastReady(); !r.isFuture(ready) {
+		until = latest(until, ready)
+	}
+	until = until.Add(standstillAfter)
+	r.requeueAt(until)
+	return occurrence{event: Failed, reason: autorebootv1.ReasonContentChanged, message: "no pod had become ready for a minute"}, !r.now.Before(until)
+}
+
+// lacksContent reports whether a target has pods without content that is newer than its baselines.
+func (r *run) lacksContent(t *target) bool {
+	return slices.ContainsFunc(t.signals, func(s *Signal) bool {
+		b := t.baseline(s)
+		return r.isContent(s) && s.Unknown == "" && b != nil && b.Fingerprint != s.fingerprint() &&
+			slices.ContainsFunc(t.workload.Pods, func(p Pod) bool { return !p.Terminating && !p.createdAfter(s) })
+	})
+}
+
 // nextSoakEvent returns the next event of a restart that soaks, if any. Too few pods may be available for
 // unavailableFor; as many as a rollout may make unavailable, and those whose successors are starting, until
 // verification.timeout. Nothing is verified before all are available.
@@ -158,6 +187,9 @@ func (r *run) nextSoakEvent(t *target, f *autorebootv1.InFlightRestart) (occurre
 	until := r.sinceRead(w, f.UnavailableTime.Add(unavailableFor), unavailableFor)
 	if short <= min(w.MaxUnavailable, w.podsWanted(f)-1) || short <= w.podsStarting(f) {
 		until = latest(until, latest(ends, timeOf(f.StartTime).Add(r.timeout)))
+	}
+	if o, ok := r.overtaken(t, f); ok {
+		return o, true
 	}
 	r.requeueAt(until)
 	o := r.failure(t, autorebootv1.ReasonUnavailable)
@@ -245,6 +277,10 @@ func (r *run) requeueInFlight(f *autorebootv1.InFlightRestart) {
 	if w := r.workloads[targetOf(f.Kind, f.Name)]; w != nil && w.Paused {
 		r.requeueAt(pausedUntil(w, f))
 	}
+	if w := r.workloads[targetOf(f.Kind, f.Name)]; w != nil && w.Unread == "" {
+		_, at := w.evictsBlocking(f, r.now)
+		r.requeueAt(at)
+	}
 	if f.BlockedTime != nil {
 		r.requeueAt(r.now.Add(blockedInterval))
 		r.requeueAt(f.BlockedTime.Add(r.evictTimeout))
@@ -272,6 +308,11 @@ func (r *run) actions() []Action {
 			}
 		case f.Phase == autorebootv1.PhasePlanned:
 			actions = append(actions, action)
+		case f.Phase == autorebootv1.PhaseRollingOut && r.refusedUntil(f.Refusal).IsZero():
+			if pod, _ := w.evictsBlocking(f, r.now); pod != nil {
+				action.Verb, action.Pod = Evict, pod
+				actions = append(actions, action)
+			}
 		}
 	}
 	return actions

@@ -18,6 +18,7 @@ func (m *model) fork() *model {
 	w := *m
 	w.policy, w.old, w.failure = m.policy.DeepCopy(), nil, nil
 	w.seen, w.told = map[string]int{}, maps.Clone(m.told)
+	w.had, w.former = maps.Clone(m.had), maps.Clone(m.former)
 	w.asked, w.ended, w.starts, w.before = maps.Clone(m.asked), maps.Clone(m.ended), maps.Clone(m.starts), maps.Clone(m.before)
 	w.planned, w.lapsed, w.excused, w.abandoned = maps.Clone(m.planned), maps.Clone(m.lapsed), maps.Clone(m.excused), maps.Clone(m.abandoned)
 	w.simCluster = *m.simCluster.clone()
@@ -27,7 +28,7 @@ func (m *model) fork() *model {
 
 // ownTimes are the members of a status with times of the operator's clock.
 func ownTimes() []string {
-	return []string{"firstRequestTime", "lastRequestTime", "lastRestartTime", "recentRestartTimes", "lastAttemptTime", "startTime", "phaseTime", "blockedTime", "unavailableTime", "completionTime"}
+	return []string{"firstRequestTime", "lastRequestTime", "lastRestartTime", "recentRestartTimes", "lastAttemptTime", "correctedTime", "startTime", "phaseTime", "blockedTime", "unavailableTime", "completionTime"}
 }
 
 // shiftTimes returns a status as a leader would have written it whose clock was ahead, and the latest of these times.

@@ -25,17 +25,18 @@ type law func(m *model, o Observation) error
 // end are seen by the model itself, in each of its histories.
 func laws() map[string]law {
 	return map[string]law{
-		"unknown takes nothing away and starts nothing": unknownStartsNothing,
-		"what cannot be read stays as it is":            unreadStays,
-		"the order of a list is only an order":          orderIsNothing,
-		"a name in the spec is only a name":             nameIsNothing,
-		"a refusal stays where it is":                   refusalStays,
-		"on and off is nothing":                         onAndOffIsNothing,
-		"more caution is never sooner":                  cautionIsNeverSooner,
-		"every wait has a name":                         waitsHaveNames,
-		"clocks hold nothing and repeat nothing":        clocksHoldNothing,
-		"debts are kept or told":                        debtsAreKeptOrTold,
-		"the status is memory and no permission":        statusPermitsNothing,
+		"unknown takes nothing away and starts nothing":  unknownStartsNothing,
+		"what cannot be read stays as it is":             unreadStays,
+		"the order of a list is only an order":           orderIsNothing,
+		"a name in the spec is only a name":              nameIsNothing,
+		"a refusal stays where it is":                    refusalStays,
+		"on and off is nothing":                          onAndOffIsNothing,
+		"more caution is never sooner":                   cautionIsNeverSooner,
+		"every wait has a name":                          waitsHaveNames,
+		"clocks hold nothing and repeat nothing":         clocksHoldNothing,
+		"debts are kept or told":                         debtsAreKeptOrTold,
+		"the status is memory and no permission":         statusPermitsNothing,
+		"content that is corrected is held by no former": correctionIsNotHeld,
 	}
 }
 
@@ -54,7 +55,7 @@ func play(r *rapid.T, keeps law) {
 	spans := []time.Duration{time.Second, 16 * time.Second, time.Minute, 3 * time.Minute, 11 * time.Minute, 70 * time.Minute}
 	steps := rapid.SliceOfN(rapid.Custom(func(r *rapid.T) step {
 		return step{
-			what: rapid.SampledFrom(append(eventKinds(), "lose", "approve", "approve again")).Draw(r, "event"), which: rapid.IntRange(0, 7).Draw(r, "which"),
+			what: rapid.SampledFrom(append(eventKinds(), correctionKinds()...)).Draw(r, "event"), which: rapid.IntRange(0, 7).Draw(r, "which"),
 			span: rapid.SampledFrom(spans).Draw(r, "span"), crash: rapid.SampledFrom(crashes()).Draw(r, "crash"),
 		}
 	}), 1, 40).Draw(r, "history")

@@ -4,6 +4,7 @@
 package restart
 
 import (
+	"maps"
 	"slices"
 	"time"
 
@@ -86,12 +87,17 @@ func (m *model) checkPlan(o Observation, d Decision, f autorebootv1.InFlightRest
 	v := verdict{starts: m.starts[f.UID], abandoned: m.abandoned[f.UID]}
 	v.asked, v.restarted = m.asked[f.UID]
 	v.latest, v.ended = m.ended[f.UID]
+	v.had, v.former = maps.Clone(m.had), maps.Clone(m.former)
 	m.before[f.UID] = v
 	last, retried := m.ended[f.UID]
 	retried = retried && last.Result == autorebootv1.ResultFailed
+	isNew := m.isNew(f)
 	m.checkCause(f, retried)
 	m.checkApproval(&v, f)
-	m.checkPace(f, now, last, retried)
+	m.checkPace(f, now, isNew, last, retried)
+	if had := m.had[f.UID]; isNew {
+		m.former[f.UID], m.had[f.UID] = had, [3]int{m.viewed[0], m.viewed[1], m.keys}
+	}
 	m.starts[f.UID] = append(m.starts[f.UID], m.now)
 	m.planned[f.ID+string(f.UID)] = m.now.Truncate(time.Second)
 	delete(m.ended, f.UID)
@@ -108,7 +114,7 @@ func (m *model) checkVerified(o Observation, n Message) {
 		m.fail("%s is verified without a pod", n.Ended.ID)
 	}
 	for i, p := range s.pods {
-		if s.isLost(&s.pods[i]) {
+		if s.isLost(&s.pods[i]) || i < s.partition {
 			continue // which the message says
 		}
 		if revision := s.revisions[n.Ended.ID]; p.revision < revision || revision == 0 && p.created.Before(m.planned[n.Ended.ID+s.uid]) {
@@ -192,7 +198,18 @@ func (m *model) checkApproval(v *verdict, f autorebootv1.InFlightRestart) {
 	}
 }
 
-func (m *model) checkPace(f autorebootv1.InFlightRestart, now bool, last autorebootv1.RestartRecord, retried bool) {
+// isNew reports whether a restart is for content which its workload was not restarted for last.
+func (m *model) isNew(f autorebootv1.InFlightRestart) bool {
+	before := m.asked[f.UID]
+	for i, name := range m.names[:2] {
+		if slices.Contains(f.Triggers, name) && before[i] != m.shown[i] {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *model) checkPace(f autorebootv1.InFlightRestart, now, isNew bool, last autorebootv1.RestartRecord, retried bool) {
 	if m.clockSet {
 		return
 	}
@@ -210,7 +227,12 @@ func (m *model) checkPace(f autorebootv1.InFlightRestart, now bool, last autoreb
 		return
 	}
 	wait := 2 * time.Minute
-	if retried {
+	former, restarted := m.former[f.UID]
+	isBack := restarted && former == [3]int{m.viewed[0], m.viewed[1], m.keys}
+	switch {
+	case isNew && !isBack:
+		wait = 0
+	case retried:
 		wait = time.Minute
 	}
 	if since := m.now.Sub(last.CompletionTime.Time); since < wait {
@@ -240,8 +262,8 @@ func (m *model) checkBounds(s autorebootv1.RebootPolicyStatus) {
 	}
 }
 
-// runUntilIdle takes everything out of the way, and follows the operator until it has nothing to do.
-func (m *model) runUntilIdle() {
+// clearTheWay takes everything out of the way that is not about content.
+func (m *model) clearTheWay() {
 	off := false
 	m.policy.Spec.Suspend, m.policy.Spec.DryRun = &off, &off
 	m.failing = false
@@ -251,7 +273,19 @@ func (m *model) runUntilIdle() {
 	}
 	for _, s := range m.workloads {
 		s.broken, s.looping, s.reverts, s.budget, s.twoBudgets, s.refusing, s.wedged, s.paused, s.unselected, s.lost = false, false, false, false, false, false, false, false, false, false
-		s.desired = max(s.desired, 1)
+		s.quota, s.partition, s.desired = false, 0, max(s.desired, 1)
+	}
+}
+
+// runUntilIdle takes everything out of the way, and follows the operator until it has nothing to do.
+func (m *model) runUntilIdle() {
+	m.clearTheWay()
+	m.bad = map[int]bool{}
+	for _, s := range m.workloads {
+		s.stuck = 0
+		for i := range s.pods {
+			s.pods[i].bad = false
+		}
 		if s.uid == "" {
 			m.createPod(s)
 		}

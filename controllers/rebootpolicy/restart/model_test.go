@@ -19,7 +19,13 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
+	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 )
+
+// correctionKinds are further events, of the histories in which content is good, bad and corrected.
+func correctionKinds() []string {
+	return []string{"bad", "bad", "stall", "quota", "partition", "lose", "approve", "approve again"}
+}
 
 // step is one event of a schedule, and how the operator's next round ends.
 type step struct {
@@ -82,6 +88,9 @@ type model struct {
 	// asked is for what change of each source the workload was last restarted, by uid.
 	asked map[types.UID][4]int
 	token int
+	// had are the contents of the sources for which the workload was last restarted, and former those for which it was before that,
+	// by uid: none where the latest restart failed. The third is which keys counted.
+	had, former map[types.UID][3]int
 	// ended is the latest result of each workload, by uid.
 	ended  map[types.UID]autorebootv1.RestartRecord
 	starts map[types.UID][]time.Time
@@ -119,6 +128,7 @@ type verdict struct {
 	starts           []time.Time
 	abandoned        bool
 	approved         *[4]int
+	had, former      map[types.UID][3]int
 }
 
 // forgetPlan has the judge forget a plan that was refused: nothing was done.
@@ -133,10 +143,11 @@ func (m *model) forgetPlan(uid types.UID) {
 		m.ended[uid] = v.latest
 	}
 	m.starts[uid], m.abandoned[uid], m.approvals[uid] = v.starts, v.abandoned, v.approved
+	m.had, m.former = v.had, v.former
 }
 
 func newModel(seed uint64, seen map[string]int) *model {
-	random := rand.New(rand.NewPCG(seed, 23))
+	random, ordered := rand.New(rand.NewPCG(seed, 23)), rand.New(rand.NewPCG(seed, 29))
 	d := func(s common.Duration) *common.Duration { return &s }
 	p := &autorebootv1.RebootPolicy{}
 	p.Namespace, p.Name, p.UID, p.Generation = "shop", "payments", "0123abcd-0000", 1
@@ -170,6 +181,7 @@ func newModel(seed uint64, seen map[string]int) *model {
 	if probes(seed) {
 		p.Spec.Verification.Probes = []common.VerificationProbe{{Name: "shop", Host: "shop.example.com", MaxFailures: ptr.To[int32](1)}}
 	}
+	m.had, m.former, m.bad = map[types.UID][3]int{}, map[types.UID][3]int{}, map[int]bool{}
 	m.approvals = map[types.UID]*[4]int{}
 	if gated(seed) {
 		p.Spec.Gates = []autorebootv1.Gate{{Name: "release", Type: autorebootv1.GateApproval}}
@@ -179,7 +191,7 @@ func newModel(seed uint64, seen map[string]int) *model {
 		m.sources[i].written = m.now.Add(-time.Hour)
 	}
 	for i := range 1 + random.IntN(4) {
-		s := &simWorkload{name: fmt.Sprintf("w%d", i), wave: int32(i / 2 * random.IntN(2)), desired: 1 + random.IntN(3)}
+		s := &simWorkload{name: fmt.Sprintf("w%d", i), wave: int32(i / 2 * random.IntN(2)), desired: 1 + random.IntN(3), ordered: ordered.IntN(3) == 0}
 		m.createPod(s)
 		m.workloads = append(m.workloads, s)
 	}
@@ -202,9 +214,26 @@ func (m *model) event(s step) {
 		m.advance(s.span)
 	case "change":
 		m.changes(src, src.change+1)
+		m.excuse()
+	case "bad":
+		m.bad[m.sources[0].change+1] = true
+		m.changes(&m.sources[0], m.sources[0].change+1)
+		m.excuse()
+	case "stall":
+		target.generation++
+		target.revision++
+		target.stuck = target.revision
+	case "quota":
+		target.quota = !target.quota
+	case "partition":
+		if target.ordered {
+			target.partition = s.which % 3
+			target.generation++
+		}
 	case "change back":
 		if src.content > 0 {
 			m.changes(src, src.content-1)
+			m.excuse()
 			// Pods that were made in between keep what they read, unless the change was acted on.
 			for _, w := range m.workloads {
 				m.lapsed[types.UID(w.uid)] = true
@@ -343,11 +372,16 @@ func (m *model) rename(i int) {
 	m.names[i], m.policy.Spec.Triggers[i].Name = name, name
 }
 
-// changeKeys has other keys of the ConfigMap count. What the operator has not stored, it cannot know to be owed then: that
-// the content changed while no process ran, or within the second of the baseline.
+// changeKeys has other keys of the ConfigMap count.
 func (m *model) changeKeys() {
 	m.policy.Generation++
 	m.keys++
+	m.excuse()
+}
+
+// excuse excuses the workloads whose baselines are of other keys than count now, and whose content is another: what the operator has
+// not stored, it cannot know to be owed then.
+func (m *model) excuse() {
 	unknown := slices.ContainsFunc(m.policy.Status.Triggers, func(s autorebootv1.TriggerStatus) bool {
 		return s.Name == m.names[0] && s.State == autorebootv1.TriggerUnknown
 	})
@@ -355,10 +389,11 @@ func (m *model) changeKeys() {
 	for i, t := range slices.Concat(m.policy.Status.Targets, m.policy.Status.UnselectedTargets) {
 		inFlight := slices.ContainsFunc(m.policy.Status.InFlight, func(f autorebootv1.InFlightRestart) bool { return f.UID == t.UID })
 		for _, b := range t.Baselines {
+			keys, content, _ := strings.Cut(b.Fingerprint, "/")
 			known := t.Pending != nil && slices.Contains(t.Pending.Triggers, b.Trigger) ||
 				(inFlight || unknown || i >= selected) && m.sources[0].written.After(timeOf(b.WrittenTime))
-			if b.Source == configSource && !known {
-				m.excused[t.UID] = m.excused[t.UID] || !strings.HasSuffix(b.Fingerprint, fmt.Sprintf("/content-%d", m.sources[0].content))
+			if b.Source == configSource && keys != strconv.Itoa(m.keys) && !known {
+				m.excused[t.UID] = m.excused[t.UID] || content != fmt.Sprintf("content-%d", m.sources[0].content)
 			}
 		}
 	}
@@ -641,7 +676,9 @@ func (m *model) store(o Observation, d Decision) {
 
 // countMessages writes down what a decision that is about to be stored has ended, or forgiven.
 func (m *model) countMessages(d Decision) {
-	if m.policy.Status.Halt != nil && (d.Status.Halt == nil || d.Status.Halt.StartTime != m.policy.Status.Halt.StartTime) {
+	h := m.policy.Status.Halt
+	acts := h != nil && (h.Generation != m.policy.Generation || requests.New(m.policy, autorebootv1.ResumeAnnotation, m.policy.Status.HandledResume) != "")
+	if acts && (d.Status.Halt == nil || d.Status.Halt.StartTime != h.StartTime) {
 		m.ended = map[types.UID]autorebootv1.RestartRecord{}
 		m.starts = map[types.UID][]time.Time{}
 		m.asked = map[types.UID][4]int{}
@@ -649,6 +686,9 @@ func (m *model) countMessages(d Decision) {
 	for _, n := range d.Messages {
 		if s := m.workload(n.Target.Name); s != nil && n.Ended != nil && n.Ended.Result != autorebootv1.ResultSuperseded && n.Ended.Reason != autorebootv1.ReasonTargetGone {
 			m.ended[types.UID(s.uid)] = *n.Ended
+			if n.Ended.Result == autorebootv1.ResultFailed {
+				delete(m.former, types.UID(s.uid))
+			}
 		}
 	}
 }

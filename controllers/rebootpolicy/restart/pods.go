@@ -180,9 +180,15 @@ func (w *Workload) newestPod() time.Time {
 // standstill returns since when a rollout that has not ended may have come to a standstill.
 func (w *Workload) standstill() time.Time { return latest(w.newestPod(), w.Progressed) }
 
-// isChanging reports whether the workload's controller has not seen its latest spec, or a pod is about to end.
-func (w *Workload) isChanging() bool {
-	return w.Outdated == nil || slices.ContainsFunc(w.Pods, func(p Pod) bool { return p.Terminating && p.Lost == "" })
+// lastReady returns when the pod became ready that did so last, of those that are; zero where nothing says so.
+func (w *Workload) lastReady() time.Time {
+	var at time.Time
+	for i := range w.Pods {
+		if pod := &w.Pods[i]; pod.Ready && !pod.Terminating {
+			at = latest(at, pod.ReadyChanged)
+		}
+	}
+	return at
 }
 
 // Stopped returns what in the spec of the workload, or which finalizer of a pod, keeps its restart from its end, in the words of
@@ -198,4 +204,54 @@ func (w *Workload) Stopped(f *autorebootv1.InFlightRestart) string {
 			strconv.Itoa(int(w.Partition)) + " pods, not " + strconv.Itoa(int(kept))
 	}
 	return w.finalizerText()
+}
+
+// blockingPod returns the pod of an earlier revision that keeps the controller of a StatefulSet from the rollout of a restart:
+// one that is not ready, where pods are made in order (kubernetes/kubernetes#67250). It is nil where there is none, and while
+// another pod is about to end. The restart would replace it in any case.
+func (w *Workload) blockingPod(f *autorebootv1.InFlightRestart) *Pod {
+	if !w.Ordered || f.Phase != autorebootv1.PhaseRollingOut || !w.carries(f) || w.Outdated == nil || *w.Outdated <= w.pastPartition(f) ||
+		w.count(func(p *Pod) bool { return p.Terminating }) > 0 {
+		return nil
+	}
+	for i := range w.Pods {
+		if p := &w.Pods[i]; !p.Ready && !p.isLost() && !p.isNew(f) {
+			return p
+		}
+	}
+	return nil
+}
+
+// BlockingText says what is done about blockingPod, and what a person must do where it may not be evicted; empty where none is.
+func (w *Workload) BlockingText(f *autorebootv1.InFlightRestart, namespace string) string {
+	p := w.blockingPod(f)
+	if p == nil {
+		return ""
+	}
+	blocks := "pod " + p.Name + " of the previous revision is not ready, and a StatefulSet that makes its pods in order replaces none before it is"
+	refused := ""
+	switch {
+	case f.BlockedBy != "":
+		refused = "the PodDisruptionBudget " + f.BlockedBy + " refuses its eviction"
+	case f.BlockedTime != nil:
+		refused = "a disruption budget refuses its eviction"
+	case f.Refusal != nil:
+		refused = "the API server refuses its eviction"
+	default:
+		return blocks + ": it is evicted"
+	}
+	return blocks + "; " + refused + ", so that a person must delete it: kubectl delete pod " + p.Name + " -n " + namespace
+}
+
+// evictsBlocking returns whether blockingPod is evicted now, and if not, when: it may become ready by itself.
+func (w *Workload) evictsBlocking(f *autorebootv1.InFlightRestart, now time.Time) (pod *Pod, at time.Time) {
+	pod = w.blockingPod(f)
+	if pod == nil {
+		return nil, time.Time{}
+	}
+	at = latest(timeOf(f.PhaseTime), latest(pod.Created, pod.ReadyChanged)).Add(unavailableFor)
+	if now.Before(at) {
+		return nil, at
+	}
+	return pod, time.Time{}
 }

@@ -78,7 +78,11 @@ func (r *run) recordOne(t *target, f *autorebootv1.InFlightRestart, result Resul
 		if f.Refusal != nil && !others(Refused) {
 			f.Refusal, f.PhaseTime = nil, r.timestampPtr() // verification.timeout goes on
 		}
-	case Blocked:
+	case Blocked, Misconfigured:
+		if result.Outcome == Misconfigured && f.Phase != autorebootv1.PhaseRollingOut { // else it goes on without evictions
+			r.apply(t, r.failure(t, autorebootv1.ReasonEvictionMisconfigured))
+			return
+		}
 		if annotate {
 			r.requeueAt(r.now.Add(retryInterval))
 			return
@@ -91,8 +95,6 @@ func (r *run) recordOne(t *target, f *autorebootv1.InFlightRestart, result Resul
 			f.BlockedBy = text.Truncate(result.Budget, maxName)
 		}
 		r.requeueAt(r.now.Add(blockedInterval))
-	case Misconfigured:
-		r.apply(t, r.failure(t, autorebootv1.ReasonEvictionMisconfigured))
 	case Gone:
 		r.apply(t, occurrence{event: TargetGone, reason: autorebootv1.ReasonTargetGone})
 	case Refused:

@@ -86,8 +86,9 @@ type request struct {
 	// triggers that fire, in order. unobservable are those whose source cannot be read, observed those that can.
 	triggers               []string
 	unobservable, observed map[string]bool
-	// edge means that a trigger with a baseline is among them, level one without, now RestartNow.
-	edge, level, now bool
+	// edge means that a trigger with a baseline is among them, level one without, now RestartNow. content means that sources
+	// have other content than the baselines: neither a schedule nor a person asks for that.
+	edge, level, now, content bool
 	// undated means that a source without a time of its last write has changed.
 	undated bool
 	// dated are the signals with a baseline that fire, written is when the latest of them was written, and
@@ -181,9 +182,14 @@ func (t *target) owedSince() time.Time {
 	return since
 }
 
+// isCorrected reports whether the pending restart is for other content than one that failed.
+func (t *target) isCorrected() bool { return t.Pending != nil && t.Pending.CorrectedTime != nil }
+
 // hasPriority reports whether other targets wait for this one, whatever their wave: it failed, and is tried again
 // before anything else is restarted.
-func (r *run) hasPriority(t *target) bool { return r.haltOnFailure && t.retryPending() }
+func (r *run) hasPriority(t *target) bool {
+	return r.haltOnFailure && (t.retryPending() || t.isCorrected())
+}
 
 func (r *run) inFlight(id common.WorkloadReference) *autorebootv1.InFlightRestart {
 	for i := range r.status.InFlight {

@@ -87,6 +87,9 @@ func TestFormerSchedulesBreakNoRule(t *testing.T) {
 		"a trigger is renamed, and the caches are behind": {
 			{what: "rename", crash: "a stale view"}, {what: "change"},
 		},
+		"other keys count, and the content changes before that is stored": {
+			{what: "keys", crash: "before the store"}, {what: "change"},
+		},
 	} {
 		if err := runModel(0, steps, map[string]int{}); err != nil {
 			t.Errorf("%s: %v", name, err)

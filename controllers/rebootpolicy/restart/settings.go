@@ -104,6 +104,15 @@ func (s *settings) isLevel(trigger string) bool {
 	return t == autorebootv1.TriggerProbe || t == autorebootv1.TriggerPodAge
 }
 
+// isContent reports whether a signal is what a source has, as opposed to a time, a check and a request.
+func (s *settings) isContent(signal *Signal) bool {
+	switch s.types[signal.Trigger] {
+	case autorebootv1.TriggerConfigChange, autorebootv1.TriggerCertificateRenewal, autorebootv1.TriggerEndpointsChange:
+		return true
+	}
+	return false
+}
+
 // backoffAfter returns the wait before a retry, which doubles with each attempt.
 func (s *settings) backoffAfter(attempts int32) time.Duration {
 	if attempts <= 0 {

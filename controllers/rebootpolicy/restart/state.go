@@ -24,7 +24,7 @@ const (
 	Soaking State = "Soaking"
 	// GivenUp: restarts failed too often; none starts until a trigger fires again.
 	GivenUp State = "GivenUp"
-	// Halted: the target halted the policy until a user acts.
+	// Halted: the target halted the policy until a user acts, or its content changes.
 	Halted State = "Halted"
 )
 
@@ -76,6 +76,10 @@ const (
 	TargetGone Event = "TargetGone"
 	// Unselected: the policy does not select the workload any more, and its restart was not done or has timed out.
 	Unselected Event = "Unselected"
+	// Corrected: what the target is owed is other content than that for which its restart failed. CorrectedAnew: the same where
+	// that restart is not tried again.
+	Corrected     Event = "Corrected"
+	CorrectedAnew Event = "CorrectedAnew"
 	// AttemptsReset: the target was healthy for long enough that its failures do not count any more.
 	AttemptsReset Event = "AttemptsReset"
 	// Resumed: a user ended the halt. ResumedRetry: the same while the retry of a failed restart is
@@ -128,6 +132,10 @@ func Transitions() []Transition {
 		{[]State{RollingOut, Soaking}, Reverted, Halted, (*run).reverted},
 		{inFlight, TargetGone, Idle, (*run).targetGone},
 		{[]State{Planned, RollingOut, Evicting}, Unselected, BackingOff, (*run).unselected},
+
+		{[]State{BackingOff}, Corrected, Stay, (*run).corrected},
+		{[]State{Halted}, Corrected, BackingOff, (*run).corrected},
+		{[]State{Halted}, CorrectedAnew, Pending, (*run).corrected},
 
 		{[]State{Idle, GivenUp}, AttemptsReset, Idle, (*run).attemptsReset},
 		{[]State{Halted}, Resumed, Pending, (*run).resumed},

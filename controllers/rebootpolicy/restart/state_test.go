@@ -75,8 +75,8 @@ func TestEveryPathEnds(t *testing.T) {
 			t.Errorf("a restart can not fail in %s", s)
 		}
 	}
-	// Only a human leads out of a halt.
-	if seen := reachable(Halted, Resumed, ResumedRetry, ResumedIdle); len(seen) != 1 {
+	// Only a human or other content leads out of a halt.
+	if seen := reachable(Halted, Corrected, CorrectedAnew, Resumed, ResumedRetry, ResumedIdle); len(seen) != 1 {
 		t.Errorf("Halted leads to %v without a human", seen)
 	}
 }
@@ -177,7 +177,7 @@ the first of these that holds is the reason of the condition ` + "`Waiting`" + `
 		fmt.Fprintf(&b, "%d. %s\n", i+1, s)
 	}
 	b.WriteString(`
-A restart that ` + "`restart-now`" + ` asks for waits neither for ` + "`Debouncing`, `Backoff`, `Cooldown`, `ReplicaFailure` nor `Unschedulable`" + ` of its own target, and for no window. Everything else holds it as any other.
+A restart that ` + "`restart-now`" + ` asks for waits neither for ` + "`Debouncing`, `Backoff`, `Cooldown`, `ReplicaFailure`, `Unschedulable` nor `RolloutInProgress`" + ` of its own target, and for no window. Everything else holds it as any other.
 `)
 	return b.Bytes()
 }
@@ -186,14 +186,14 @@ A restart that ` + "`restart-now`" + ` asks for waits neither for ` + "`Debounci
 func reasons() []string {
 	return []string{
 		"`Suspended`: `spec.suspend` is true.",
-		"`Halted`: a user must act; see `status.halt`.",
+		"`Halted`: the content must change for which a restart failed, or a user must act; see `status.halt`.",
 		"`Terminating`, `Paused`, `Degraded`, `ScaledToZero`, `OnDelete`, `Partitioned`: the workload cannot be restarted as it is.",
 		"`Forbidden`, `WriteRefused`: the API server refused the restart within the last minute; the message has its words.",
 		"`Debouncing`: something changed within `debounce.quietPeriod`, and the first change is younger than `debounce.maxDelay`.",
 		"`ApprovalRequired`: a gate of type `Approval`, and no person has approved this restart as it is now. The retry of one that was approved is approved.",
-		"`ReplicaFailure`, `Unschedulable`: the workload has fewer pods than it should, since they are refused, as by a quota, or find no node; the message has the words of Kubernetes. `RolloutInProgress`: a rollout that another user or controller began, until it has passed the progress deadline of its Deployment, or has made no pod for 10 minutes, or for `verification.timeout` where that is longer; so is a restart of a Rollout by `spec.restartAt`, counted from that time. A workload whose pods are all of the latest revision and yet unavailable counts as broken and not as rolling out: at once for a Probe or PodAge trigger, a retry and `restart-now`, and for others once no pod is younger than `verification.timeout`.",
-		"`Backoff`: the latest restart of this target failed, or, with `onFailure: Halt`, that of another target, which is tried again first.",
-		"`Cooldown`: the latest restart of this target ended less than `cooldown` ago. After this the limit is looked at: a target that has used it up halts the policy.",
+		"`ReplicaFailure`, `Unschedulable`: pods are refused, as by a quota, or find no node, and a restart could replace none: all that have a node are ready, and no more of them may be missing; the message has the words of Kubernetes. `RolloutInProgress`: a rollout that another user or controller began, for a minute after each pod that becomes ready. One that has made pods which are newer than what changed holds until it has passed the progress deadline of its Deployment, or has made no pod for 10 minutes, or for `verification.timeout` where that is longer. A restart of a Rollout by `spec.restartAt` holds for a minute from that time.",
+		"`Backoff`: the latest restart of this target failed, and it is owed the same content; or, with `onFailure: Halt`, that of another target failed, which is tried again first.",
+		"`Cooldown`: the latest restart of this target ended less than `cooldown` ago, and the next one is for no content that is new: for a check, an age or a schedule, or for what it had before. After this the limit is looked at: a target that has used it up halts the policy.",
 		"`Blackout`: a blackout of the whole cluster, or one of `blackouts`. It is the reason as well while those of the cluster cannot be read and never were; the message says so.",
 		"`OutsideWindow`: none of `windows` is open, and `ignoreWindowsBefore` does not allow it yet; or a window or blackout cannot be read.",
 		"`GateClosed`: one of `gates`: an ExternalService that is not healthy, a workload that is not available, pods that have not finished, a ChaosPod without recent evidence that its target survives; or a fault that is injected into an ExternalService that a gate or trigger names.",
@@ -210,13 +210,13 @@ func descriptions() map[string]string {
 	return map[string]string{
 		"Idle":       "nothing but `baselines`|A trigger.",
 		"Pending":    "`pending`|What its `reason` says.",
-		"BackingOff": "`pending`, not younger than `lastRestartTime`|The time of its retry, and then what its `reason` says.",
+		"BackingOff": "`pending`, not younger than `lastRestartTime`|The time of its retry, or other content of its sources, and then what its `reason` says.",
 		"Planned":    "`inFlight`, phase `Planned`|The operator itself: the workload may or may not have been changed.",
 		"RollingOut": "`inFlight`, phase `RollingOut`|The workload's controller.",
 		"Evicting":   "`inFlight`, phase `Evicting`|Evictions, and the pods that take the places.",
 		"Soaking":    "`inFlight`, phase `Soaking`|The end of `verification.soak`.",
 		"GivenUp":    "`attempts` above `retry.maxAttempts`|A new change, or `retry.resetAfter` without one.",
-		"Halted":     "`status.halt` names it|A user: a change of the spec, or the annotation `resume`.",
+		"Halted":     "`status.halt` names it|Other content of its sources, unless `limit` halted it; or a user: a change of the spec, or the annotation `resume`.",
 
 		"Fired":                 "A trigger asks that did not before, or asks again.",
 		"PartlyRecovered":       "Some of its triggers do not ask any more.",
@@ -241,6 +241,8 @@ func descriptions() map[string]string {
 		"Reverted":              "The workload's owner took the annotation away.",
 		"TargetGone":            "The workload is gone, or another one of its name.",
 		"Unselected":            "The policy does not select the workload any more, and the restart was not begun or has timed out: it is owed where the workload is selected again.",
+		"Corrected":             "Its sources have other content than that for which its restart failed. The restart starts once `debounce` allows it, and other targets follow once it is verified.",
+		"CorrectedAnew":         "The same where the restart that failed is not tried again.",
 		"AttemptsReset":         "No trigger asked for `retry.resetAfter`, and it is healthy.",
 		"Resumed":               "A user acted, and it is asked for.",
 		"ResumedRetry":          "A user acted, and its retry is pending.",

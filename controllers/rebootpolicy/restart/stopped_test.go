@@ -146,7 +146,8 @@ func TestAPodThatAFinalizerKeepsIsNamed(t *testing.T) {
 		keep(b)
 		b.change("new")
 		b.decide()
-		if d := b.after(time.Hour); !strings.HasSuffix(d.PendingMessage, want) {
+		b.workload(0).Pods[1].ReadyChanged = b.o.Now.Add(time.Minute)
+		if d := b.after(time.Minute); !strings.Contains(d.PendingMessage, want) {
 			t.Error(d.PendingMessage)
 		}
 	})

@@ -35,6 +35,8 @@ func newSuite(t *testing.T, names ...string) *suite {
 		{Name: "config", Type: autorebootv1.TriggerConfigChange}, {Name: "tick", Type: autorebootv1.TriggerSchedule},
 		{Name: "probe", Type: autorebootv1.TriggerProbe},
 	}
+	cooldown := common.Duration("10m")
+	p.Spec.Cooldown = &cooldown
 	b := &suite{t: t, p: p, o: Observation{Now: noon(), Calendar: Calendar{Window: true, NextOpen: noon(), BlackoutEnds: noon()}, Others: Others{Free: 10}}}
 	if len(names) == 0 {
 		names = []string{"api"}

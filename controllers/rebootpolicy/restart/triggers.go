@@ -65,6 +65,7 @@ func (r *run) requestChange(q *request, t *target, s *Signal) bool {
 	}
 	r.requeueAt(s.Deadline)
 	q.edge = true
+	q.content = q.content || r.isContent(s)
 	q.now = q.now || s.Trigger == autorebootv1.RestartNowTrigger
 	q.dated = append(q.dated, s)
 	if at := s.urgentFrom(b); !at.IsZero() && (q.urgent.IsZero() || at.Before(q.urgent)) {
@@ -136,6 +137,7 @@ func (r *run) evaluateTriggers() {
 		}
 		t.requested = r.requestOf(t)
 		r.evaluateTarget(t, t.requested)
+		r.correct(t)
 		if p := t.Pending; p != nil {
 			p.Fingerprint, p.WrittenTime = "", nil
 			if !t.requested.written.IsZero() {
@@ -191,6 +193,42 @@ func (r *run) evaluateTarget(t *target, q request) {
 		o.event = PartlyRecovered
 		r.apply(t, o)
 	}
+}
+
+// correct has the failure of a restart hold nothing that is for other content, unless the halt is one of spec.limit, which is for
+// content that changes again and again. What comes back to the content that failed is held again.
+func (r *run) correct(t *target) {
+	q := &t.requested
+	halted := r.stateOf(t) == Halted
+	switch {
+	case t.Pending == nil, halted && r.status.Halt.Reason == autorebootv1.ReasonLimitReached:
+	case !q.content:
+		if !t.isUnknown() {
+			t.Pending.CorrectedTime = nil
+		}
+	case !halted && (t.isCorrected() || !t.retryPending()):
+	default:
+		o := occurrence{event: Corrected, changed: q.written, message: r.correctedText(t)}
+		if !t.retryPending() {
+			o.event = CorrectedAnew
+		}
+		r.apply(t, o)
+	}
+}
+
+// correctedText says what a restart is for after one that failed.
+func (r *run) correctedText(t *target) string {
+	var names []string
+	for _, s := range t.requested.dated {
+		if r.isContent(s) && !slices.Contains(names, s.Source) {
+			names = append(names, s.Source)
+		}
+	}
+	of := ""
+	if len(names) > 0 {
+		of = " of " + firstNames(names)
+	}
+	return "for new content" + of + "; the failed restart was for the previous content"
 }
 
 // wantedTriggers returns the triggers that ask, those that asked and cannot be observed, and those of a restart that failed

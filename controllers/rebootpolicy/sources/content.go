@@ -162,6 +162,9 @@ func (v *view) update(seen viewResult, now time.Time) {
 	}
 	state.Marks, state.Created, state.Immutable = seen.state.Marks, seen.state.Created, seen.state.Immutable
 	if state.Unknown == "" {
+		state.Writer = seen.writer
+	}
+	if state.Unknown == "" {
 		if state.Recorded, state.Since = seen.latest, v.state.Since; !same {
 			state.Since = now
 		}
@@ -192,6 +195,8 @@ type writeTimes struct {
 	exact bool
 	// latest is when any manager last set anything.
 	latest time.Time
+	// writer is the manager that set one of them last; empty where none is known to have.
+	writer string
 }
 
 // writeTimes is when managedFields say that keys, or all where nil, were written last.
@@ -213,6 +218,9 @@ func (c *content) writeTimes(keys []string) writeTimes {
 		fields, ok := dataFieldsOf(e)
 		if !ok || !fields.ownsAny(keys, held) {
 			continue
+		}
+		if w.writer == "" || e.Time.After(w.values) {
+			w.writer = e.Manager
 		}
 		w.values = latest(w.values, e.Time.Time)
 	}

@@ -62,6 +62,8 @@ type State struct {
 	ValuesWritten time.Time
 	// Recorded is the latest write of the source that is recorded, of whatever it was; zero where none is.
 	Recorded time.Time
+	// Writer is the field manager that wrote what counts last; empty where nothing says so.
+	Writer string
 	// Created is when the source was created; zero where nothing says so. Since is when this process read first what counts as it
 	// is now.
 	Created, Since time.Time

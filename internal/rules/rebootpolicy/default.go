@@ -20,9 +20,9 @@ const (
 	DefaultEvictTimeout   = common.Duration("10m")
 	DefaultQuietPeriod    = common.Duration("15s")
 	DefaultMaxDelay       = common.Duration("5m")
-	DefaultCooldown       = common.Duration("10m")
+	DefaultCooldown       = common.Duration("0s")
 	DefaultMaxRestarts    = 6
-	DefaultWithin         = common.Duration("24h")
+	DefaultWithin         = common.Duration("1h")
 	DefaultMaxAttempts    = 3
 	DefaultBackoff        = common.Duration("10m")
 	DefaultMaxBackoff     = common.Duration("6h")

@@ -52,8 +52,8 @@ spec:
   - {name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 168h}}
   strategy: {type: RolloutRestart}
   debounce: {quietPeriod: 15s, maxDelay: 5m}
-  cooldown: 10m
-  limit: {maxRestarts: 6, within: 24h}
+  cooldown: 0s
+  limit: {maxRestarts: 6, within: 1h}
   retry: {maxAttempts: 3, backoff: 10m, maxBackoff: 6h, resetAfter: 1h}
   concurrency: {maxTargets: 1}
   verification: {timeout: 15m, soak: 2m, maxContainerRestarts: 0, onFailure: Halt}
