@@ -33,7 +33,7 @@ func TestWhatIsLeftOutIsDefaultedAtEitherVersion(t *testing.T) {
 			"spec.endpoints":   "[{name: host-0, addresses: [192.0.2.1]}]",
 		}},
 		{rebootPolicies, "v1", `{targets: [{kind: Deployment, name: web}], triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 0"}}]}`, map[string]string{
-			"spec.dryRun": "false", "spec.cooldown": "10m", "spec.strategy": "{type: RolloutRestart}", "spec.limit": "{maxRestarts: 6, within: 24h}",
+			"spec.dryRun": "false", "spec.cooldown": "0s", "spec.strategy": "{type: RolloutRestart}", "spec.limit": "{maxRestarts: 6, within: 1h}",
 			"spec.debounce": "{quietPeriod: 15s, maxDelay: 5m}", "spec.retry": "{maxAttempts: 3, backoff: 10m, maxBackoff: 6h, resetAfter: 1h}", "spec.targets": "[{kind: Deployment, name: web}]",
 			"spec.verification": "{timeout: 15m, soak: 2m, maxContainerRestarts: 0, onFailure: Halt}", "spec.historyLimit": "10",
 		}},

@@ -45,7 +45,7 @@ var fieldTests = framework.FieldTests{
 	"rebootpolicy.TestEvictionReplacesEveryPodOnceWithinTheBudgetAndLeavesTheTemplateAlone": {"strategy.type"},
 	"rebootpolicy.TestABudgetThatAllowsNothingIsRespected":                                  {"strategy.evict.timeout"},
 	"rebootpolicy.TestABurstOfChangesIsOneRestart":                                          {"debounce.quietPeriod"},
-	"rebootpolicy.TestCooldownHoldsTheNextRestart":                                          {"cooldown"},
+	"rebootpolicy.TestCooldownHoldsContentThatComesBackAndNoneThatIsNew":                    {"cooldown"},
 	"rebootpolicy.TestTheLimitStopsAPolicyUntilAUserLooks":                                  {"limit.maxRestarts"},
 	"rebootpolicy.TestARestartThatFailsIsTriedAgainAndThenHaltsThePolicy": {
 		"retry.maxAttempts", "retry.backoff", "verification.maxContainerRestarts", "verification.onFailure",

@@ -130,7 +130,7 @@ func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
 	s.restarted(deployment, "web", 1)
 }
 
-func TestCooldownHoldsTheNextRestart(t *testing.T) {
+func TestCooldownHoldsContentThatComesBackAndNoneThatIsNew(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.secret("creds", "password", "first")
@@ -140,12 +140,14 @@ func TestCooldownHoldsTheNextRestart(t *testing.T) {
 	s.secret("creds", "password", "second")
 	s.succeeded("p", 1)
 	s.secret("creds", "password", "third")
+	s.succeeded("p", 2)
+	s.secret("creds", "password", "second")
 	s.held("p", "web", autorebootv1.ReasonCooldown)
 	s.normal("p")
-	s.restarted(deployment, "web", 1)
-	s.set("p", "{cooldown: 0s}")
-	s.succeeded("p", 2)
 	s.restarted(deployment, "web", 2)
+	s.set("p", "{cooldown: 0s}")
+	s.succeeded("p", 3)
+	s.restarted(deployment, "web", 3)
 }
 
 func TestTheLimitStopsAPolicyUntilAUserLooks(t *testing.T) {
@@ -163,6 +165,7 @@ func TestTheLimitStopsAPolicyUntilAUserLooks(t *testing.T) {
 		t.Errorf("halt: %s", framework.Text(status.Halt))
 	}
 	s.Tells("RebootPolicy", "p", "LimitReached", 1)
+	s.explains("p", autorebootv1.ConditionStalled, "the restart that waits is for config (Secret/creds, which field manager ")
 	s.held("p", "web", autorebootv1.ReasonHalted)
 	s.restarted(deployment, "web", 1)
 	s.resume("p")

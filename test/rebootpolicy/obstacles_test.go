@@ -27,18 +27,16 @@ func TestWorkloadsThatCannotRestartNowWaitWithTheReason(t *testing.T) {
 	s.workload(deployment, "empty", takes("creds"), shop, replicas(0))
 	s.workload(statefulSet, "manual", takes("creds"), shop, with("OnDelete", "spec", "updateStrategy", "type"))
 	s.workload(statefulSet, "kept", takes("creds"), shop, with(int64(1), "spec", "updateStrategy", "rollingUpdate", "partition"))
-	s.workload(deployment, "stuck", takes("creds"), shop)
-	for name, kind := range map[string]string{"ready": deployment, "paused": deployment, "manual": statefulSet, "kept": statefulSet, "stuck": deployment} {
+	for name, kind := range map[string]string{"ready": deployment, "paused": deployment, "manual": statefulSet, "kept": statefulSet} {
 		s.available(kind, name)
 	}
 	s.Merge("apps/v1", deployment, "paused", "{spec: {paused: true}}")
-	s.reform(deployment, "stuck", "{metadata: {labels: {fault: image-pull}}}")
 	s.policy("p", `{targets: [{kind: Deployment, selector: {matchLabels: {shop: "yes"}}}, {kind: StatefulSet, selector: {matchLabels: {shop: "yes"}}}], `+onConfig+"}")
-	s.watching("p", 6)
+	s.watching("p", 5)
 	s.secret("creds", "password", "second")
 	for name, reason := range map[string]string{
 		"paused": autorebootv1.ReasonPaused, "empty": autorebootv1.ReasonScaledToZero, "manual": autorebootv1.ReasonOnDelete,
-		"kept": autorebootv1.ReasonPartitioned, "stuck": autorebootv1.ReasonRolloutInProgress,
+		"kept": autorebootv1.ReasonPartitioned,
 	} {
 		s.held("p", name, reason)
 	}
@@ -49,15 +47,13 @@ func TestWorkloadsThatCannotRestartNowWaitWithTheReason(t *testing.T) {
 	s.generation(deployment, "empty", 1)
 	s.generation(statefulSet, "manual", 1)
 	s.generation(statefulSet, "kept", 1)
-	s.generation(deployment, "stuck", 2)
 
 	// What waited goes on by itself, and where new pods come by other means nothing is left to do.
 	s.Merge("apps/v1", deployment, "paused", "{spec: {paused: false}}")
 	s.Merge("apps/v1", deployment, "empty", "{spec: {replicas: 1}}")
 	s.Merge("apps/v1", statefulSet, "manual", "{spec: {updateStrategy: {type: RollingUpdate}}}")
 	s.Merge("apps/v1", statefulSet, "kept", "{spec: {updateStrategy: {rollingUpdate: {partition: 0}}}}")
-	s.reform(deployment, "stuck", "{metadata: {labels: {fault: null}}}")
-	history := s.ended("p", 6)
+	history := s.ended("p", 5)
 	for name, want := range map[string]string{
 		"ready": autorebootv1.ResultSucceeded, "paused": autorebootv1.ResultSucceeded, "manual": autorebootv1.ResultSucceeded,
 		"kept": autorebootv1.ResultSucceeded, "empty": autorebootv1.ResultSuperseded,
@@ -65,10 +61,6 @@ func TestWorkloadsThatCannotRestartNowWaitWithTheReason(t *testing.T) {
 		if own := of(history, name); len(own) != 1 || own[0].Result != want {
 			t.Errorf("%s: want %s, once: %s", name, want, framework.Text(own))
 		}
-	}
-	// The pods of stuck's first template are older than the change, and so it may be either.
-	if own := of(history, "stuck"); len(own) != 1 || own[0].Result == autorebootv1.ResultFailed {
-		t.Errorf("stuck: %s", framework.Text(own))
 	}
 	s.generation(deployment, "paused", 4)
 	s.generation(deployment, "empty", 2)
@@ -113,7 +105,8 @@ func (s *suite) owner(name string) (reverted func() int) {
 	}
 }
 
-// TestARestartWaitsForRoomInTheWordsOfKubernetes has a workload whose pods a quota refuses, and one whose pods find no node.
+// TestARestartWaitsForRoomInTheWordsOfKubernetes has a workload whose pods a quota refuses, and one whose pods find no node. The
+// annotation restarts them all the same, and a StatefulSet whose status says nothing of the quota.
 func TestARestartWaitsForRoomInTheWordsOfKubernetes(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
@@ -129,6 +122,9 @@ func TestARestartWaitsForRoomInTheWordsOfKubernetes(t *testing.T) {
 	s.workload(deployment, "crowded", takes("creds"), replicas(6))
 	s.policy("p", "{"+targets(deployment, "homeless", "crowded")+", "+onConfig+"}")
 	s.watching("p", 2)
+	s.workload(statefulSet, "db", takes("creds"))
+	s.policy("q", "{"+targets(statefulSet, "db")+"}")
+	s.watching("q", 1)
 	s.secret("creds", "password", "second")
 	s.held("p", "homeless", autorebootv1.ReasonUnschedulable)
 	s.held("p", "crowded", autorebootv1.ReasonReplicaFailure)
@@ -140,6 +136,8 @@ func TestARestartWaitsForRoomInTheWordsOfKubernetes(t *testing.T) {
 		return nil
 	})
 	s.generation(deployment, "crowded", 1)
+	s.annotate("q", autorebootv1.RestartNowAnnotation, "monday")
+	s.rolling("q", autorebootv1.PhaseRollingOut)
 	s.annotate("p", autorebootv1.RestartNowAnnotation, "monday")
 	s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
 		if len(st.InFlight) != 2 || st.HandledRestartNow != "monday" {

@@ -53,6 +53,8 @@ func (r *run) fire(t *target, o occurrence) {
 func (r *run) corrected(t *target, o occurrence) {
 	p, text := t.Pending, "a restart of "+targetText(t.id())+" is due "+o.message
 	p.CorrectedTime = r.timestampPtr()
+	// What failed may come back, and is a retry then.
+	t.Attempts = min(t.Attempts, r.maxAttempts)
 	since := r.timestamp.Time
 	if !o.changed.IsZero() {
 		since = earliest(o.changed, since)
