@@ -24,8 +24,8 @@
 // than LeaseDuration to RenewDeadline. The work of the former leader has ended before that of the next
 // begins, or Run has returned ErrStillRunning; for that rates may differ by less than LeaseDuration to the
 // middle between the two, and it does not hold for a process that did not run meanwhile, which finds out
-// when it continues. Without faults a replica leads within 2.2 PollPeriods of a release, and within LeaseDuration and
-// 4.4 PollPeriods of the last renewal.
+// when it continues. Without faults a replica leads within 2.2 PollPeriods of a release, and within
+// LeaseDuration and 4.4 PollPeriods of the last renewal.
 //
 // A replica that is stopped between Check and sending its request sends it late. What reconcilers write must
 // be right then too, as server-side apply of computed state is. A user who deletes or edits the Lease of a

@@ -33,6 +33,9 @@ var ErrTaken = errors.New("the Lease is held by another replica")
 // by now: the caller must end the process at once.
 var ErrStillRunning = errors.New("the process must end at once")
 
+// errEnded means that the election has ended by itself, as by a panic in a request.
+var errEnded = errors.New("the election has ended")
+
 // Options configure an Elector.
 type Options struct {
 	// Leases is the client. It must not share a rate limit with the reconcilers. Every request is bounded here.
@@ -72,8 +75,8 @@ type Options struct {
 	Metrics prometheus.Registerer
 	// Logger logs leaders and failures.
 	Logger logr.Logger
-	// Record is called with each request for the Lease, when it was sent, and what it returned; a Lease that does not exist
-	// is nil. Defaults to nil.
+	// Record is called with each request for the Lease, when it was sent, and what it returned; a Lease that does not
+	// exist is nil. Defaults to nil.
 	Record func(verb string, sent time.Duration, lease *coordinationv1.Lease, err error)
 	// Elapsed is a clock that cannot be set and that runs while the machine sleeps, which Go's clock may not do.
 	// It decides whether this replica may act. Defaults to the system's.
@@ -131,7 +134,8 @@ func New(o Options) (*Elector, error) {
 		},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("election: lease duration %s, renew deadline %s, retry period %s: %w", o.LeaseDuration, o.RenewDeadline, o.RetryPeriod, err)
+		return nil, fmt.Errorf("election: lease duration %s, renew deadline %s, retry period %s: %w",
+			o.LeaseDuration, o.RenewDeadline, o.RetryPeriod, err)
 	}
 	if o.Metrics != nil {
 		err = errors.Join(o.Metrics.Register(e.leader), o.Metrics.Register(e.transitions))
@@ -148,13 +152,14 @@ func New(o Options) (*Elector, error) {
 // as ErrLost where the Lease was lost.
 func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
 	defer e.pending.Wait()
-	e.options.Logger.Info("taking part in the election", "lease", e.lock.Describe(), "identity", e.options.Identity, "forLife", e.options.Life != nil)
+	e.options.Logger.Info("taking part in the election",
+		"lease", e.lock.Describe(), "identity", e.options.Identity, "forLife", e.options.Life != nil)
 	if e.options.Life != nil {
 		if err := e.lock.findSelf(ctx); err != nil || ctx.Err() != nil {
 			return err
 		}
 	}
-	// It ends with ctx while this replica waits, and then goes on until the work has ended. What client-go logs, the lock does.
+	// It ends with ctx while this replica waits, and then goes on until the work has ended. The lock logs for client-go.
 	electing, stop := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logr.Discard()))
 	defer stop()
 	waits := context.AfterFunc(ctx, stop)
@@ -171,6 +176,9 @@ func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) err
 			release, err = e.work(ctx, lead, over, stop)
 		}
 	case <-over:
+		if ctx.Err() == nil {
+			err = errEnded
+		}
 	}
 	e.fence.close() // before another replica can acquire the Lease
 	stop()
@@ -215,7 +223,7 @@ func (e *Elector) work(
 		case reason := <-e.lost:
 			return lost(reason)
 		case <-over:
-			return lost(errors.New("the election has ended"))
+			return lost(errEnded)
 		case <-deadline.C:
 			left := e.fence.left(e.options.Elapsed())
 			if left <= 0 {
@@ -236,14 +244,16 @@ func (e *Elector) awaitEnd(reason error, ended <-chan error) error {
 		}
 		return ErrLost
 	case <-time.After(e.options.LossTimeout):
-		return fmt.Errorf("%w, and %s still run %s after they were told to stop: %w", ErrLost, e.options.Work, e.options.LossTimeout, ErrStillRunning)
+		return fmt.Errorf("%w, and %s still run %s after they were told to stop: %w",
+			ErrLost, e.options.Work, e.options.LossTimeout, ErrStillRunning)
 	}
 }
 
 // release releases the Lease. Where that fails it expires by itself, only later.
 func (e *Elector) release(ctx context.Context) {
 	if err := e.lock.release(context.WithoutCancel(ctx)); err != nil {
-		e.options.Logger.Error(err, "cannot release the Lease: it runs out by itself", "lease", e.lock.Describe(), "in", e.options.LeaseDuration)
+		e.options.Logger.Error(err, "cannot release the Lease: it runs out by itself",
+			"lease", e.lock.Describe(), "in", e.options.LeaseDuration)
 		return
 	}
 	e.options.Logger.Info("Lease released", "lease", e.lock.Describe())

@@ -122,9 +122,12 @@ func TestTheTimeOfALeaseCountsFromItsLastRenewalAndGoesOnWhereItIsTouchedOrDelet
 		"labeled": {func(s *server) {
 			s.edit(func(l *coordinationv1.Lease) { l.Labels = map[string]string{"x": "y"} })
 		}, 4500 * time.Millisecond},
-		"deleted":      {func(s *server) { s.remove() }, 4500 * time.Millisecond},
-		"made anew":    {func(s *server) { s.remove(); pass(time.Second); s.lease = held("c") }, 16 * time.Second},
-		"then deleted": {func(s *server) { s.edit(func(l *coordinationv1.Lease) { *l.Spec.HolderIdentity = "" }); s.remove() }, 4500 * time.Millisecond},
+		"deleted":   {func(s *server) { s.remove() }, 4500 * time.Millisecond},
+		"made anew": {func(s *server) { s.remove(); pass(time.Second); s.lease = held("c") }, 16 * time.Second},
+		"released, unseen, and deleted": {func(s *server) {
+			s.edit(func(l *coordinationv1.Lease) { *l.Spec.HolderIdentity = "" })
+			s.remove()
+		}, 4500 * time.Millisecond},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -405,6 +408,30 @@ func TestAnErrorOrAPanicOfTheWorkReleasesTheLease(t *testing.T) {
 				}
 				if s.lease == nil || s.holder() != "" {
 					t.Errorf("not released: %v", s.lease)
+				}
+			})
+		})
+	}
+}
+
+func TestAPanicInARequestEndsTheElectionWithAnError(t *testing.T) {
+	for name, leading := range map[string]bool{"a candidate": false, "a leader": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := &server{}
+				breaks := func(context.Context, string) error { panic("a defect") } //nolint:forbidigo // what it tests
+				if !leading {
+					s.before = breaks
+				}
+				r := start(t, options(s, "a"))
+				if leading {
+					leads(t, r)
+					s.fail(&s.before, breaks)
+					if err := finish(t, r, nil); !errors.Is(err, ErrLost) || r.Check() == nil {
+						t.Errorf("error %v, check %v", err, r.Check())
+					}
+				} else if err := ends(t, r); !errors.Is(err, errEnded) {
+					t.Errorf("error %v", err)
 				}
 			})
 		})

@@ -50,7 +50,8 @@ func (f *fence) check(now time.Duration) error {
 	case f.shut || f.until == 0:
 		return ErrNotLeading
 	case now >= f.until:
-		return fmt.Errorf("%w: its Lease should have been renewed %s ago", ErrNotLeading, (now - f.until).Round(time.Millisecond))
+		late := (now - f.until).Round(time.Millisecond)
+		return fmt.Errorf("%w: its Lease should have been renewed %s ago", ErrNotLeading, late)
 	default:
 		return nil
 	}

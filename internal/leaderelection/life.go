@@ -50,12 +50,14 @@ func (l *lock) findSelf(ctx context.Context) error {
 		pod, err := l.getPod(ctx, life.Pod)
 		switch {
 		case err != nil:
-			l.options.Logger.Error(err, "cannot read this replica's own Pod; retrying", "pod", name, "period", l.options.RetryPeriod)
+			l.options.Logger.Error(err, "cannot read this replica's own Pod; retrying",
+				"pod", name, "period", l.options.RetryPeriod)
 			return false, nil
 		case pod == nil:
 			return false, fmt.Errorf("election for life: there is no Pod %s; %s, and a Lease in the Pod's own namespace", name, remedy)
 		case life.UID != "" && life.UID != pod.UID:
-			return false, fmt.Errorf("election for life: Pod %s is another one by now: this process belongs to one that was deleted", name)
+			return false, fmt.Errorf("election for life: Pod %s is another one by now: "+
+				"this process belongs to one that was deleted", name)
 		}
 		l.self = &metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}
 		return true, nil
@@ -117,7 +119,8 @@ func (l *lock) confirm(ctx context.Context, record resourcelock.LeaderElectionRe
 	}
 	switch ended, err := l.hasEnded(ctx, *l.self); {
 	case err != nil:
-		l.options.Logger.Error(err, "the Lease was deleted, and is not made again before this replica's Pod can be read", "lease", l.Describe())
+		l.options.Logger.Error(err, "the Lease was deleted, and is not made again before this replica's Pod can be read",
+			"lease", l.Describe())
 	case ended:
 		l.lose(errPodGone)
 	default:

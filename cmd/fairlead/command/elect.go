@@ -90,7 +90,7 @@ func (f *electFlags) declare(command *cobra.Command) {
 	set.StringVar(&f.id, "id", "", "Identity of this candidate; unique. Empty: host name and a random part.")
 	set.DurationVar(&f.lease, "leader-elect-lease-duration", usual.LeaseDuration.Duration, "How long candidates wait for a silent holder before they take over; whole seconds.")
 	set.DurationVar(&f.renew, "leader-elect-renew-deadline", usual.RenewDeadline.Duration, "How long after the last renewal the command gets SIGTERM.")
-	set.DurationVar(&f.retry, "leader-elect-retry-period", usual.RetryPeriod.Duration, "Time between renewals, and between attempts.")
+	set.DurationVar(&f.retry, "leader-elect-retry-period", usual.RetryPeriod.Duration, "Time between renewals. Candidates read the Lease every 1 to 2.2 of it.")
 	set.DurationVar(&f.grace, "grace", 3*time.Second, fmt.Sprintf("How long the command may take to end after SIGTERM when the Lease is lost. With the renew deadline at most the lease duration less %s.", elect.Margin))
 	set.BoolVar(&f.quiet, "quiet", false, "Log errors only.")
 	set.BoolVar(&f.guard, "guard", false, "Start the command for another process of elect. For internal use.")

@@ -362,8 +362,8 @@ func (a *assembly) elector(drain time.Duration) (*leaderelection.Elector, error)
 		Leases: client.CoordinationV1(), Namespace: a.identity.leaseNamespace, Name: e.ResourceName, Identity: a.identity.id,
 		LeaseDuration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration,
 		PollPeriod: e.RetryPeriod.Duration / 10, DrainTimeout: drain,
-		Announce:     leaderelection.Events(a.client.EventsV1(), a.identity.id, a.identity.pod, logger),
-		Metrics:      a.metrics, Logger: logger,
+		Announce: leaderelection.Events(a.client.EventsV1(), a.identity.id, a.identity.pod, logger),
+		Metrics:  a.metrics, Logger: logger,
 	}
 	if e.Mode == options.ElectionForLife {
 		elector.PollPeriod = e.RetryPeriod.Duration / 2 // each is two reads, and no time has to be observed

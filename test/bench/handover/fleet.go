@@ -67,7 +67,7 @@ func (r *run) fleet(ctx context.Context) ([]Row, error) {
 	return []Row{
 		newRow(FleetPrefix+"first-reconcile", "< 10000", []time.Duration{mine.first}, []time.Duration{theirs.first}),
 		newRow(FleetPrefix+"list", "", []time.Duration{list}, nil),
-		newRow(FleetPrefix+"handover-release", "< 300", released, peer),
+		newRow(FleetPrefix+"handover-release", "< 2500", released, peer),
 		memoryRow("memory-peak", "<= 300", mine.usage.Peak, theirs.usage.Peak),
 		memoryRow("memory-settled", "<= 200", mine.usage.Memory, theirs.usage.Memory),
 	}, nil

@@ -165,10 +165,10 @@ func (r *run) measure(ctx context.Context) (Result, error) {
 		end          end
 		ours, peer   side
 	}{
-		{"release", "< 300", told, fairlead, releasing},
-		{"release-beside-default", "< 300", told, fairlead, stocked},
+		{"release", "< 2500", told, fairlead, releasing},
+		{"release-beside-default", "< 2500", told, fairlead, stocked},
 		{"kill", "<= 15500", killed, fairlead, stocked},
-		{"for-life", "< 300", killed, r.forLife(), stocked},
+		{"for-life", "< 2500", killed, r.forLife(), stocked},
 	} {
 		mine, err := r.handovers(ctx, way.name+", fairlead", way.ours, way.end)
 		if err != nil {
