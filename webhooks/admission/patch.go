@@ -43,31 +43,25 @@ func diff(patch *[]operation, path string, written, before, after json.RawMessag
 	if written == nil {
 		op = "add"
 	}
-	was, wasObject := decoded[map[string]json.RawMessage](before)
-	is, isObject := decoded[map[string]json.RawMessage](after)
-	wasItems, wasList := decoded[[]json.RawMessage](before)
-	items, isList := decoded[[]json.RawMessage](after)
+	was, is := membersOf(before), membersOf(after)
 	switch {
-	case wasObject && (isObject || after == nil):
-		members, has := decoded[map[string]json.RawMessage](written)
-		if !has && isObject { // the type writes an object where the user wrote none
+	case was != nil && (is != nil || after == nil):
+		members := membersOf(written)
+		if members == nil && is != nil { // the type writes an object where the user wrote none
 			*patch = append(*patch, operation{op, path, json.RawMessage("{}")})
 		}
-		for _, name := range slices.Sorted(maps.Keys(is)) {
+		names := maps.Clone(was)
+		maps.Copy(names, is)
+		for _, name := range slices.Sorted(maps.Keys(names)) {
 			diff(patch, path+"/"+escape.Replace(name), members[name], was[name], is[name])
 		}
-		for _, name := range slices.Sorted(maps.Keys(was)) {
-			if is[name] == nil {
-				diff(patch, path+"/"+escape.Replace(name), members[name], was[name], nil)
-			}
-		}
-	case wasList && isList:
-		all, _ := decoded[[]json.RawMessage](written)
-		for i := range items {
-			if i < min(len(wasItems), len(all)) {
-				diff(patch, path+"/"+strconv.Itoa(i), all[i], wasItems[i], items[i])
+	case isList(before) && isList(after):
+		was, is, all := itemsOf(before), itemsOf(after), itemsOf(written)
+		for i := range is {
+			if i < min(len(was), len(all)) {
+				diff(patch, path+"/"+strconv.Itoa(i), all[i], was[i], is[i])
 			} else {
-				*patch = append(*patch, operation{"add", path + "/-", items[i]})
+				*patch = append(*patch, operation{"add", path + "/-", is[i]})
 			}
 		}
 	case after != nil:
@@ -77,7 +71,19 @@ func diff(patch *[]operation, path string, written, before, after json.RawMessag
 	}
 }
 
-// decoded reads an object or a list one level deep, and reports whether it is one.
-func decoded[T map[string]json.RawMessage | []json.RawMessage](value json.RawMessage) (parts T, is bool) {
-	return parts, json.Unmarshal(value, &parts) == nil && parts != nil
+// membersOf returns the members of an object; nil where the value is none.
+func membersOf(value json.RawMessage) (members map[string]json.RawMessage) {
+	if bytes.HasPrefix(value, []byte("{")) {
+		_ = json.Unmarshal(value, &members) // a decoder has read it, so that it is valid
+	}
+	return members
+}
+
+func isList(value json.RawMessage) bool { return bytes.HasPrefix(value, []byte("[")) }
+
+func itemsOf(value json.RawMessage) (items []json.RawMessage) {
+	if isList(value) {
+		_ = json.Unmarshal(value, &items)
+	}
+	return items
 }
