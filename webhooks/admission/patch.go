@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // operation is one of RFC 6902.
@@ -27,7 +30,7 @@ var escape = strings.NewReplacer("~", "~0", "/", "~1")
 // newPatch returns the difference between an object before and after a mutation, both as their type writes them, as
 // operations on the object that a user wrote; nil where there is none. That object may have members that the type does not
 // know, and lack ones that it always writes. No operation touches either, nor removes more than reserved annotations.
-func newPatch(written, before, after json.RawMessage) ([]byte, error) {
+func newPatch(written, before, after jsontext.Value) ([]byte, error) {
 	var patch []operation
 	if diff(&patch, "", written, before, after); patch == nil {
 		return nil, nil
@@ -35,7 +38,7 @@ func newPatch(written, before, after json.RawMessage) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-func diff(patch *[]operation, path string, written, before, after json.RawMessage) {
+func diff(patch *[]operation, path string, written, before, after jsontext.Value) {
 	if bytes.Equal(before, after) {
 		return
 	}
@@ -61,29 +64,32 @@ func diff(patch *[]operation, path string, written, before, after json.RawMessag
 			if i < min(len(was), len(all)) {
 				diff(patch, path+"/"+strconv.Itoa(i), all[i], was[i], is[i])
 			} else {
-				*patch = append(*patch, operation{"add", path + "/-", is[i]})
+				*patch = append(*patch, operation{"add", path + "/-", json.RawMessage(is[i])})
 			}
 		}
 	case after != nil:
-		*patch = append(*patch, operation{op, path, after})
+		*patch = append(*patch, operation{op, path, json.RawMessage(after)})
 	case written != nil && strings.HasPrefix(path, reservedPath):
 		*patch = append(*patch, operation{Op: "remove", Path: path})
 	}
 }
 
+// lenient takes all that the API server does.
+var lenient = []jsonv2.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+
 // membersOf returns the members of an object; nil where the value is none.
-func membersOf(value json.RawMessage) (members map[string]json.RawMessage) {
+func membersOf(value jsontext.Value) (members map[string]jsontext.Value) {
 	if bytes.HasPrefix(value, []byte("{")) {
-		_ = json.Unmarshal(value, &members) // a decoder has read it, so that it is valid
+		_ = jsonv2.Unmarshal(value, &members, lenient...) // another decoder has read it, so that it is valid
 	}
 	return members
 }
 
-func isList(value json.RawMessage) bool { return bytes.HasPrefix(value, []byte("[")) }
+func isList(value jsontext.Value) bool { return bytes.HasPrefix(value, []byte("[")) }
 
-func itemsOf(value json.RawMessage) (items []json.RawMessage) {
+func itemsOf(value jsontext.Value) (items []jsontext.Value) {
 	if isList(value) {
-		_ = json.Unmarshal(value, &items)
+		_ = jsonv2.Unmarshal(value, &items, lenient...)
 	}
 	return items
 }
