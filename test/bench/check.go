@@ -158,7 +158,7 @@ func (c *call) patched(object []byte) (obj *unstructured.Unstructured, operation
 // refuse it once it is broken, for the same fields.
 func (b *builder) checkValidation(c *Case, obj, old *unstructured.Unstructured) (string, error) {
 	broken := obj.DeepCopy()
-	if err := unstructured.SetNestedField(broken.Object, int64(70000), "spec", "healthCheck", "failureThreshold"); err != nil {
+	if err := unstructured.SetNestedSlice(broken.Object, []any{map[string]any{"name": "a"}}, "spec", "endpoints"); err != nil {
 		return "", err
 	}
 	unwanted, err := refusalOf(broken, old)

@@ -10,6 +10,9 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // operation is one of RFC 6902.
@@ -27,7 +30,7 @@ var escape = strings.NewReplacer("~", "~0", "/", "~1")
 // newPatch returns the difference between an object before and after a mutation, both as their type writes them, as
 // operations on the object that a user wrote; nil where there is none. That object may have members that the type does not
 // know, and lack ones that it always writes. No operation touches either, nor removes more than reserved annotations.
-func newPatch(written, before, after json.RawMessage) ([]byte, error) {
+func newPatch(written, before, after jsontext.Value) ([]byte, error) {
 	var patch []operation
 	if diff(&patch, "", written, before, after); patch == nil {
 		return nil, nil
@@ -35,7 +38,7 @@ func newPatch(written, before, after json.RawMessage) ([]byte, error) {
 	return json.Marshal(patch)
 }
 
-func diff(patch *[]operation, path string, written, before, after json.RawMessage) {
+func diff(patch *[]operation, path string, written, before, after jsontext.Value) {
 	if bytes.Equal(before, after) {
 		return
 	}
@@ -43,41 +46,50 @@ func diff(patch *[]operation, path string, written, before, after json.RawMessag
 	if written == nil {
 		op = "add"
 	}
-	was, wasObject := decoded[map[string]json.RawMessage](before)
-	is, isObject := decoded[map[string]json.RawMessage](after)
-	wasItems, wasList := decoded[[]json.RawMessage](before)
-	items, isList := decoded[[]json.RawMessage](after)
+	was, is := membersOf(before), membersOf(after)
 	switch {
-	case wasObject && (isObject || after == nil):
-		members, has := decoded[map[string]json.RawMessage](written)
-		if !has && isObject { // the type writes an object where the user wrote none
+	case was != nil && (is != nil || after == nil):
+		members := membersOf(written)
+		if members == nil && is != nil { // the type writes an object where the user wrote none
 			*patch = append(*patch, operation{op, path, json.RawMessage("{}")})
 		}
-		for _, name := range slices.Sorted(maps.Keys(is)) {
+		names := maps.Clone(was)
+		maps.Copy(names, is)
+		for _, name := range slices.Sorted(maps.Keys(names)) {
 			diff(patch, path+"/"+escape.Replace(name), members[name], was[name], is[name])
 		}
-		for _, name := range slices.Sorted(maps.Keys(was)) {
-			if is[name] == nil {
-				diff(patch, path+"/"+escape.Replace(name), members[name], was[name], nil)
-			}
-		}
-	case wasList && isList:
-		all, _ := decoded[[]json.RawMessage](written)
-		for i := range items {
-			if i < min(len(wasItems), len(all)) {
-				diff(patch, path+"/"+strconv.Itoa(i), all[i], wasItems[i], items[i])
+	case isList(before) && isList(after):
+		was, is, all := itemsOf(before), itemsOf(after), itemsOf(written)
+		for i := range is {
+			if i < min(len(was), len(all)) {
+				diff(patch, path+"/"+strconv.Itoa(i), all[i], was[i], is[i])
 			} else {
-				*patch = append(*patch, operation{"add", path + "/-", items[i]})
+				*patch = append(*patch, operation{"add", path + "/-", json.RawMessage(is[i])})
 			}
 		}
 	case after != nil:
-		*patch = append(*patch, operation{op, path, after})
+		*patch = append(*patch, operation{op, path, json.RawMessage(after)})
 	case written != nil && strings.HasPrefix(path, reservedPath):
 		*patch = append(*patch, operation{Op: "remove", Path: path})
 	}
 }
 
-// decoded reads an object or a list one level deep, and reports whether it is one.
-func decoded[T map[string]json.RawMessage | []json.RawMessage](value json.RawMessage) (parts T, is bool) {
-	return parts, json.Unmarshal(value, &parts) == nil && parts != nil
+// lenient takes all that the API server does.
+var lenient = []jsonv2.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+
+// membersOf returns the members of an object; nil where the value is none.
+func membersOf(value jsontext.Value) (members map[string]jsontext.Value) {
+	if bytes.HasPrefix(value, []byte("{")) {
+		_ = jsonv2.Unmarshal(value, &members, lenient...) // another decoder has read it, so that it is valid
+	}
+	return members
+}
+
+func isList(value jsontext.Value) bool { return bytes.HasPrefix(value, []byte("[")) }
+
+func itemsOf(value jsontext.Value) (items []jsontext.Value) {
+	if isList(value) {
+		_ = jsonv2.Unmarshal(value, &items, lenient...)
+	}
+	return items
 }
