@@ -106,14 +106,23 @@ func Run(ctx context.Context, o Options) (results []Result, err error) {
 	return results, nil
 }
 
+// restartsAlone is the kustomization of an operator without the other kinds, which is in bin/reloader/overlay.
+const restartsAlone = `apiVersion: kustomize.config.k8s.io/v1beta1
+kind: Kustomization
+resources: [../../../config/local]
+components: [../../../config/without/externalservice, ../../../config/without/chaospod]
+`
+
 // open starts what the suites run against.
 func (s *stage) open(ctx context.Context) (err error) {
-	logs := filepath.Join(s.folder, "logs")
-	if err := errors.Join(os.RemoveAll(logs), os.MkdirAll(logs, 0o750)); err != nil {
+	logs, overlay := filepath.Join(s.folder, "logs"), filepath.Join(s.folder, "overlay")
+	err = errors.Join(os.RemoveAll(logs), os.MkdirAll(logs, 0o750), os.MkdirAll(overlay, 0o750),
+		os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(restartsAlone), 0o600))
+	if err != nil {
 		return err
 	}
 	s.Cluster, err = framework.Open(ctx, framework.Options{
-		Root: s.Root, Output: s.Output, Cluster: cluster.Options{Nodes: nodes, LogFolder: logs},
+		Root: s.Root, Overlay: overlay, Output: s.Output, Cluster: cluster.Options{Nodes: nodes, LogFolder: logs},
 	})
 	if err != nil {
 		return err

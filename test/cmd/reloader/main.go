@@ -15,6 +15,9 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/fairlead-dev/fairlead/test/reloader"
 )
 
@@ -29,6 +32,7 @@ func run(ctx context.Context) int {
 	if filepath.Base(os.Args[0]) == "helm" {
 		return reloader.Helm(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	}
+	log.SetLogger(logr.Discard()) // of the administrator's client
 	o := reloader.Options{Output: os.Stderr}
 	flag.StringVar(&o.Root, "root", ".", "the checkout of Fairlead")
 	flag.StringVar(&o.Checkout, "checkout", "", "a checkout of github.com/stakater/Reloader")
