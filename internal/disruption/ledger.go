@@ -223,11 +223,11 @@ func (l *Ledger) set(h Holder, key groupKey, claims []Claim) freed {
 	l.add(h.Namespace, next, 1)
 	var freed freed
 	if old != nil {
-		if old.group != key || len(next.claims) < len(old.claims) {
-			freed.group = old.group
-		}
 		disrupted, slots := old.count()
 		nowDisrupted, nowSlots := next.count()
+		if old.group != key || nowDisrupted < disrupted {
+			freed.group = old.group
+		}
 		freed.slot = nowSlots < slots || nowDisrupted < disrupted
 		for uid := range old.claims {
 			if next.claims[uid] == nil {
@@ -283,7 +283,8 @@ func (l *Ledger) add(namespace string, a *account, sign int) {
 	if a.group.name == "" {
 		return
 	}
-	if l.groups[a.group] += sign * len(a.claims); l.groups[a.group] == 0 {
+	disrupted, _ := a.count()
+	if l.groups[a.group] += sign * disrupted; l.groups[a.group] == 0 {
 		delete(l.groups, a.group)
 	}
 }

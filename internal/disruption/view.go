@@ -13,7 +13,7 @@ import (
 
 // View shows a holder how much it may claim. It is valid until the function that receives it returns.
 type View struct {
-	// Group is how many claims other holders have in the same namespace and group; 0 without a group.
+	// Group is how many claims that do not soak other holders have in the same namespace and group; 0 without a group.
 	Group int
 	// Free is how many claims the holder may add to its own. It is negative where what was restored
 	// is more than the cluster or the namespace may have.
@@ -101,7 +101,8 @@ func (l *Ledger) view(h Holder, key groupKey, w *waiter) View {
 	if key.name != "" {
 		v.Group = l.groups[key]
 		if own != nil && own.group == key {
-			v.Group -= len(own.claims)
+			disrupted, _ := own.count()
+			v.Group -= disrupted
 		}
 	}
 	return v

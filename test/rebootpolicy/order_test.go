@@ -45,7 +45,9 @@ func (c *crowd) note(policy *autorebootv1.RebootPolicy) {
 	defer c.mu.Unlock()
 	var names []string
 	for _, restart := range policy.Status.InFlight {
-		names = append(names, restart.Name)
+		if restart.Phase != autorebootv1.PhaseSoaking { // which is beside the next one
+			names = append(names, restart.Name)
+		}
 	}
 	c.inFlight[policy.Name] = names
 	n := 0

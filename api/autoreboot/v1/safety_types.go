@@ -68,7 +68,8 @@ type Retry struct {
 	ResetAfter *common.Duration `json:"resetAfter,omitempty"`
 }
 
-// Concurrency bounds how many targets restart at the same time.
+// Concurrency bounds how many targets restart at the same time. A target whose pods are all new and available restarts no more: its
+// soak goes on beside the next restart, and one that fails holds what has not started.
 type Concurrency struct {
 	// maxTargets is how many targets of the policy may restart at once: a number, or a percentage
 	// of its targets, rounded down but never below one unless it is 0 itself, which starts

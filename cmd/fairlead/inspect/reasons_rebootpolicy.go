@@ -61,7 +61,7 @@ var rebootPolicyMeanings = map[string]Meaning{
 	v1.ReasonChaosActive: {Text: "A ChaosPod, or another policy, disrupts the same workload. The restart starts after it.",
 		Remedy: "Wait for its end."},
 	v1.ReasonConcurrencyLimit: {Text: "As many workloads are being restarted as concurrency or the operator's rebootPolicies.maxRestarts allows.",
-		Remedy: "Wait for another restart to end, or raise the limit."},
+		Remedy: "Wait until another workload is available again, or raise the limit."},
 	v1.ReasonDryRun:   {Text: "The restart would start now, and spec.dryRun is true.", Remedy: "Set spec.dryRun to false."},
 	v1.ReasonSettling: {Text: "Addresses have changed, and ask for a restart once they have stayed for a while.", Remedy: nothing},
 	// Progressing.

@@ -420,13 +420,20 @@ func (r *run) checkConcurrencyLimit(t *target) (admission, bool) {
 			selected++
 		}
 	}
-	limit, own, free := scaledValue(r.maxTargets, selected), len(r.status.InFlight), others.Free
+	// One that has made its workload available again is observed beside the next.
+	own := 0
+	for i := range r.status.InFlight {
+		if !IsSoaking(&r.status.InFlight[i]) {
+			own++
+		}
+	}
+	limit, free := scaledValue(r.maxTargets, selected), others.Free
 	if r.slots() < others.Share {
 		free += r.released
 	}
 	switch {
 	case own >= limit:
-		return held(autorebootv1.ReasonConcurrencyLimit, "for another restart to end"), true
+		return held(autorebootv1.ReasonConcurrencyLimit, "for another workload to be available again"), true
 	case r.evict && scaledValue(r.maxUnavailable, int(t.workload.Desired)) == 0:
 		return held(autorebootv1.ReasonConcurrencyLimit, "strategy.evict.maxUnavailable lets no pod be evicted"), true
 	case own+others.Group >= limit:

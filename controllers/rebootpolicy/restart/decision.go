@@ -55,7 +55,7 @@ type Calendar struct {
 
 // Others is what the ledger of disruptions has for other objects.
 type Others struct {
-	// Group is how many restarts of other policies of the same concurrency group are in flight.
+	// Group is how many restarts of other policies of the same concurrency group are in flight, and do not soak.
 	Group int
 	// Free is how many more restarts the cluster and the namespace allow; those that the policy has in flight, and that do
 	// not soak, are subtracted already.

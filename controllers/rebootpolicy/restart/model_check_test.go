@@ -32,7 +32,7 @@ func (m *model) check(o Observation, d Decision) {
 		}
 	}
 	most := int(m.policy.Spec.Concurrency.MaxTargets.IntVal)
-	inFlight := len(d.Status.InFlight)
+	inFlight := slotsOf(d.Status.InFlight) // one that soaks is beside the next
 	free := max(o.Others.Free, 0)
 	if slots := slotsOf(d.Status.InFlight); slots <= o.Others.Share { // the slots of those that have ended or soak
 		free = max(o.Others.Free+max(slotsOf(m.policy.Status.InFlight)-(slots-len(planned)), 0), 0)

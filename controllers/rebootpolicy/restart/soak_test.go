@@ -118,3 +118,22 @@ func TestARestartThatLeavesPodsAsTheyWereSaysWhich(t *testing.T) {
 		t.Errorf("%+v", h)
 	}
 }
+
+// A soak goes on beside the next restart, and one that fails holds what has not started.
+func TestTheNextRestartBeginsBesideASoakAndNoneAfterOneThatFails(t *testing.T) {
+	b := newSuite(t, "a", "b", "c")
+	b.start()
+	b.after(time.Second) // a soaks
+	if f := b.p.Status.InFlight; len(f) != 2 || f[0].Phase != autorebootv1.PhaseSoaking || f[1].Name != "b" {
+		t.Fatalf("in flight: %+v", f)
+	}
+	b.workload(0).Available, b.workload(0).AvailablePods = false, 0
+	b.after(time.Second)
+	b.after(unavailableFor)
+	if h := b.p.Status.History; len(h) != 1 || h[0].Reason != autorebootv1.ReasonUnavailable || len(b.p.Status.InFlight) != 1 {
+		t.Fatalf("%+v, in flight %+v", h, b.p.Status.InFlight)
+	}
+	if pending := b.target(2).Pending; pending == nil || pending.Reason != autorebootv1.ReasonBackoff {
+		t.Errorf("c: %+v", pending)
+	}
+}

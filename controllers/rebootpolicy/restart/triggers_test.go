@@ -285,8 +285,8 @@ func TestAWindowThatClosesHoldsTheRest(t *testing.T) {
 	b.change("new")
 	b.decide()
 	b.record(b.after(time.Minute), Done)
-	b.after(time.Second)
 	b.o.Calendar.Window, b.o.Calendar.NextOpen = false, b.o.Now.Add(10*time.Hour)
+	b.after(time.Second)
 	b.after(2 * time.Minute)
 	if h := b.p.Status.History; len(h) != 1 || h[0].Result != autorebootv1.ResultSucceeded {
 		t.Errorf("what had begun was not verified: %+v", h)
