@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -21,8 +20,6 @@ import (
 
 var clusterPolicyDifferences = append([]string{
 	"A RebootPolicy of the namespace that takes a workload goes before the one that is made here. In kube-system and the namespace of the operator none is made.",
-	"In a namespace, one workload at a time is restarted, and has to stay available for 2m (soak) before the next: a ConfigMap of 60 workloads takes two hours. " +
-		"concurrency.maxTargets and verification.soak in the template change that.",
 }, restartDifferences...)
 
 var clusterPolicySteps = []string{
@@ -74,27 +71,29 @@ func (p *clusterPolicy) require(requirement common.LabelRequirement) {
 	selector.MatchExpressions = append(selector.MatchExpressions, requirement)
 }
 
-// cover covers a workload, and reports whether its annotations ask for something.
-func (p *clusterPolicy) cover(s *subject) bool {
+// cover covers a workload, and returns what its annotations say; nil where they ask for nothing.
+func (p *clusterPolicy) cover(s *subject) *rules.OnChange {
 	spec := &p.object.Spec.Template.Spec
-	own, ofTemplate := annotationsOf(s.Get("metadata")), annotationsOf(s.Get("spec").Get("template").Get("metadata"))
-	onChange := rules.OnChangeOf(spec.Compatibility, own, ofTemplate)
+	onChange := rules.OnChangeOf(spec.Compatibility, s.annotated())
 	switch {
 	case onChange.OptedOut:
 		s.say(Left, "an annotation switches its restarts off")
-		return false
+		return nil
 	case !onChange.Selects(&spec.Targets[0]):
 		s.say(Left, "its annotations ask for no restart")
-		return false
+		return nil
 	case s.namespace == metav1.NamespaceSystem:
 		s.say(Left, "no admission webhook is called for %s, so that no policy is made there: leave it to the old project", s.namespace)
-		return false
+		return nil
 	}
 	for _, mistake := range onChange.Mistakes {
 		s.say(Lost, "%s", mistake)
 	}
+	if len(onChange.Patterns()) > 0 {
+		s.say(Differs, "a regular expression is compared with what the pod template refers to, and with no other ConfigMap or Secret")
+	}
 	p.covered = append(p.covered, s)
-	return true
+	return &onChange
 }
 
 // annotationsOf returns the annotations of an object, or of a pod template.
@@ -122,6 +121,7 @@ func (p *clusterPolicy) emit(from ...*subject) {
 		targets := &p.object.Spec.Template.Spec.Targets
 		*targets = append(*targets, autorebootv1.Target{Group: rolloutKind.Group, Selector: &common.LabelSelector{}, OptIn: (*targets)[0].OptIn})
 	}
+	p.run.options.profile().apply(&p.object.Spec.Template.Spec)
 	p.run.emit(p.object, slices.Concat(from, p.covered)...)
 	made := p.run.made[len(p.run.made)-1]
 	made.from, made.covered = nil, coverage(p.covered)
@@ -146,83 +146,4 @@ func coverage(covered []*subject) []string {
 		lines = append(lines, fmt.Sprintf("%s: %s", in, strings.Join(workloads[namespace], ", ")))
 	}
 	return lines
-}
-
-// translateReloaderToCluster writes a ClusterRebootPolicy that reads the annotations of Reloader.
-func translateReloaderToCluster(r *run) {
-	config := r.reloading()
-	p := r.newClusterPolicy("reloader", autorebootv1.CompatibilityReloader)
-	p.inNamespaces(metav1.LabelSelectorOpIn, config.namespaces)
-	p.inNamespaces(metav1.LabelSelectorOpNotIn, config.others)
-	for _, selector := range config.selectors {
-		p.selects(selector)
-	}
-	if config.all {
-		p.object.Spec.Template.Spec.Targets[0].OptIn = nil
-	}
-	p.trigger.OnCreate, p.trigger.OnDelete = config.onCreate, config.onDelete
-	for _, kind := range slices.Sorted(maps.Keys(config.ignored)) {
-		p.trigger.Exclude = append(p.trigger.Exclude, autorebootv1.ExcludedSource{Kind: kind, Selector: &common.LabelSelector{}})
-	}
-	all, _ := r.workloads(config.restarts)
-	read := rules.OnChangeAnnotations()
-	for _, o := range all {
-		s := r.subject(o)
-		if !config.watches(o.namespace) {
-			s.say(Left, "its namespace is one that Reloader does not watch")
-			continue
-		}
-		notePaused(s)
-		if !p.cover(s) {
-			continue
-		}
-		noteRollout(s)
-		if hasPattern(s) {
-			s.say(Differs, "a regular expression is compared with what the pod template refers to, and with no other ConfigMap or Secret")
-		}
-		for _, name := range reloaderAnnotations(o) {
-			if text := notCarriedOver(name); text != "" && !slices.Contains(read, name) {
-				s.annotation(name).say(Lost, "%s", text)
-			}
-		}
-	}
-	p.emit(config.from...)
-}
-
-// selects requires what --namespace-selector does.
-func (p *clusterPolicy) selects(v setting) {
-	requirements, err := labels.ParseToRequirements(strings.ReplaceAll(v.value, ":", "="))
-	if err != nil {
-		v.say(Refused, "--namespace-selector %.60q is no selector such as team=shop: %v", v.value, err)
-		return
-	}
-	operators := map[string]metav1.LabelSelectorOperator{
-		"=": metav1.LabelSelectorOpIn, "==": metav1.LabelSelectorOpIn, "in": metav1.LabelSelectorOpIn,
-		"!=": metav1.LabelSelectorOpNotIn, "notin": metav1.LabelSelectorOpNotIn,
-		"exists": metav1.LabelSelectorOpExists, "!": metav1.LabelSelectorOpDoesNotExist,
-	}
-	for _, r := range requirements {
-		requirement := common.LabelRequirement{Key: r.Key(), Operator: operators[string(r.Operator())]}
-		if requirement.Operator == "" {
-			v.say(Refused, "--namespace-selector %.60q compares numbers: label the namespaces, and select them by that", v.value)
-			return
-		}
-		for _, value := range r.ValuesUnsorted() {
-			requirement.Values = append(requirement.Values, common.LabelValue(value))
-		}
-		slices.Sort(requirement.Values)
-		p.require(requirement)
-	}
-}
-
-// translateWaveToCluster writes a ClusterRebootPolicy that reads the annotations of Wave.
-func translateWaveToCluster(r *run) {
-	p := r.newClusterPolicy("wave", autorebootv1.CompatibilityWave)
-	all, _ := r.workloads(isOfWave)
-	for _, o := range all {
-		s := r.subject(o)
-		noteScheduling(s)
-		p.cover(s)
-	}
-	p.emit()
 }
