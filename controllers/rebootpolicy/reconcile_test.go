@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/disruption"

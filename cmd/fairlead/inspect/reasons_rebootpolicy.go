@@ -119,6 +119,8 @@ var rebootPolicyMeanings = map[string]Meaning{
 // clusterRebootPolicyMeanings are the reasons of Ready.
 var clusterRebootPolicyMeanings = map[string]Meaning{
 	v1.ClusterReasonInStep: {Text: "Each selected namespace with a workload for the policy has it as the template says.", Remedy: nothing},
+	v1.ReasonDeleting: {Text: "The object is being deleted, and no policy is made or changed any more.",
+		Remedy: "Nothing, or see what its finalizers wait for: the message names them."},
 	v1.ClusterReasonNotInStep: {Text: "Policies are being made, changed or deleted, a hundred at a time.",
 		Remedy: "Nothing, unless the message names a finalizer that keeps a policy from being deleted."},
 	v1.ClusterReasonNameTaken: {Text: "The namespace has another RebootPolicy of that name, which is left as it is.", Remedy: "Rename one of the two."},

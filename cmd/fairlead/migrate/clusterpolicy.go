@@ -24,7 +24,7 @@ var clusterPolicyDifferences = append([]string{
 
 var clusterPolicySteps = []string{
 	"Apply the ClusterRebootPolicy. What ConfigMaps and Secrets have then is the baseline: nothing restarts. `kubectl get rebootpolicies -A` lists a policy in each namespace that is covered.",
-	"Scale the old project to zero. While both run, a workload that it has restarted is not restarted again, if its pods were replaced within the debounce.",
+	"Scale the old project to zero right after. While both run, a change can restart a workload twice; not where the old project replaces its pods within the debounce.",
 	"The user who applies it needs the right to patch workloads of the kinds of its targets in all namespaces.",
 	"Leave what the old project wrote into pod templates: to remove it starts a rollout.",
 }

@@ -145,7 +145,7 @@ func TestAClusterIsReadWithTheRightsOfTheUser(t *testing.T) {
 // The annotations of Secrets count for Reloader, and their data is not asked for.
 func TestOfSecretsTheMetadataAloneIsRead(t *testing.T) {
 	const list = `{"metadata":{},"items":[%s]}`
-	workload := `{"metadata":{"name":"api","namespace":"shop","annotations":{"reloader.stakater.com/search":"true"}},"spec":{"template":{"spec":{"volumes":[{"name":"v","secret":{"secretName":"login"}}]}}}}`
+	workload := `{"metadata":{"name":"api","namespace":"shop","annotations":{"reloader.stakater.com/search":"true"}},"spec":{"template":{"spec":{"containers":[{"name":"a","volumeMounts":[{"name":"v"}]}],"volumes":[{"name":"v","secret":{"secretName":"login"}}]}}}}`
 	secrets := 0
 	s := server{
 		"/apis/apps/v1/deployments": fmt.Sprintf(list, workload), "/apis/apps/v1/statefulsets": fmt.Sprintf(list, ""),

@@ -183,8 +183,8 @@ func (r *run) environmentOf(s *subject) (namespace string) {
 		switch {
 		case name != "KUBERNETES_NAMESPACE":
 			v.say(Lost, "restarts are Events, metrics and status.history; there is no webhook")
-		case v.value == "":
-			v.say(Refused, "confines Reloader to its own namespace, which the manifest does not name: name it there")
+		case !v.isKnown:
+			v.say(Refused, "confines Reloader to a namespace that is not known here: name it in the manifest")
 		default:
 			namespace = v.value
 		}

@@ -78,7 +78,8 @@ func TestTheFlagsOfReloaderAreReadAsItsOwnParserDoes(t *testing.T) {
 		"namespaces, which hide the others":      {arguments: `"--namespaces=shop", "--namespaces-to-ignore=shop", "--namespace-selector=a=b"`, namespaces: "name In shop"},
 		"its own namespace":                      {arguments: `"--namespace-selector=a=b"`, env: "{name: KUBERNETES_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}", namespaces: "name In ops"},
 		"a namespace of the environment":         {env: "{name: KUBERNETES_NAMESPACE, value: shop}", namespaces: "name In shop"},
-		"a namespace from elsewhere":             {env: "{name: KUBERNETES_NAMESPACE, valueFrom: {secretKeyRef: {name: a, key: b}}}", none: true, plan: "confines Reloader to its own namespace"},
+		"a namespace from elsewhere":             {env: "{name: KUBERNETES_NAMESPACE, valueFrom: {secretKeyRef: {name: a, key: b}}}", none: true, plan: "confines Reloader to a namespace that is not known here"},
+		"no namespace of the environment":        {env: "{name: KUBERNETES_NAMESPACE, value: ''}"},
 		"namespaces to ignore":                   {arguments: `"--namespaces-to-ignore=ops"`, namespaces: "name NotIn ops"},
 		"namespaces to ignore, one with a blank": {arguments: `"--namespaces-to-ignore=ops, bank"`, namespaces: "name NotIn ops", plan: `has " bank", which is the name of no namespace, to Reloader neither`},
 		"kinds":                                  {arguments: `--resources-to-ignore=configMaps`, exclude: "ConfigMap all"},
@@ -129,7 +130,7 @@ func TestTheFlagsOfReloaderAreReadAsItsOwnParserDoes(t *testing.T) {
 func TestWhatReloaderDoesNotRestartIsLeft(t *testing.T) {
 	rollout := "---\napiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: cart, namespace: shop, annotations: {reloader.stakater.com/auto: \"true\"}}\n"
 	cronJob := "---\napiVersion: batch/v1\nkind: CronJob\nmetadata: {name: nightly, namespace: shop, annotations: {reloader.stakater.com/auto: \"true\"}}\n"
-	job := "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: once, namespace: shop, ownerReferences: [{kind: CronJob}], annotations: {reloader.stakater.com/auto: \"true\"}}\n"
+	job := "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: single, namespace: shop, ownerReferences: [{kind: CronJob}], annotations: {reloader.stakater.com/auto: \"true\"}}\n"
 	for name, test := range map[string]struct{ arguments, more, want, not string }{
 		"a Rollout":                    {"", rollout, "Reloader restarts no Rollouts without --is-Argo-Rollouts=true", "Rollout cart,"},
 		"a Rollout, with another word": {"--is-Argo-Rollouts=1", rollout, "Reloader restarts no Rollouts", ""},
@@ -137,7 +138,7 @@ func TestWhatReloaderDoesNotRestartIsLeft(t *testing.T) {
 		"a CronJob":                    {"", cronJob, "CronJob shop/nightly: a RebootPolicy restarts", ""},
 		"a CronJob that is ignored":    {"--ignored-workload-types=cronjobs", cronJob, "", "nightly"},
 		"an unknown type ignores all":  {"\"--ignored-workload-types=cronjobs,pods\"", cronJob, "CronJob shop/nightly: a RebootPolicy restarts", ""},
-		"a Job of a CronJob":           {"", job, "", "once"},
+		"a Job of a CronJob":           {"", job, "", "single"},
 		"Jobs without an annotation":   {"--auto-reload-all", "---\napiVersion: batch/v1\nkind: CronJob\nmetadata: {name: nightly, namespace: shop}\n", "starts CronJobs and Jobs again too, also without an annotation: 1 CronJob here", ""},
 	} {
 		_, plan, _ := migrated(t, reloader, Options{}, started(test.arguments, "")+test.more)

@@ -74,6 +74,7 @@ func containerOf(o *object, project string) *manifest.Node {
 type setting struct {
 	value string
 	cursor
+	isKnown bool
 }
 
 // environment returns the variables of the container of a project that are wanted. Values of ConfigMaps are those of the input.
@@ -81,7 +82,7 @@ func (r *run) environment(s *subject, project string, wanted func(name string) b
 	found := map[string]setting{}
 	set := func(name, value string, at cursor) {
 		if wanted(name) {
-			found[name] = setting{value, at}
+			found[name] = setting{value, at, true}
 		}
 	}
 	for _, container := range s.root().in(podSpec(s.GroupKind())...).in("containers").items() {
@@ -105,7 +106,7 @@ func (r *run) environment(s *subject, project string, wanted func(name string) b
 			case !from.exists():
 				set(name, env.in("value").text(), env.in("value"))
 			case from.in("fieldRef").in("fieldPath").is("metadata.namespace") && from.in("fieldRef").exists():
-				set(name, s.namespace, from)
+				found[name] = setting{s.namespace, from, s.namespace != ""}
 			case from.in("configMapKeyRef").exists():
 				ref := from.in("configMapKeyRef")
 				key := ref.in("key").text()
@@ -115,8 +116,8 @@ func (r *run) environment(s *subject, project string, wanted func(name string) b
 					}
 				})
 			default:
-				set(name, "", from)
-				from.say(Lost, "sets %s from what is not read here", name)
+				found[name] = setting{cursor: from}
+				from.use()
 			}
 		}
 	}
