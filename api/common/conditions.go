@@ -40,6 +40,8 @@ const (
 	ReasonWriteRefused = "WriteRefused"
 	// ReasonInvalidSpec says that the stored spec breaks a rule. It goes with Ready and Progressing false, and Stalled true.
 	ReasonInvalidSpec = "InvalidSpec"
+	// ReasonDeleting is a reason of Ready: the object is being deleted, and nothing is done for it any more.
+	ReasonDeleting = "Deleting"
 	// ReasonProbesInconclusive says that so many checks fail at once that the fault is probably the operator's own.
 	ReasonProbesInconclusive = "ProbesInconclusive"
 )

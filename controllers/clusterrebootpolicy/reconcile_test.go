@@ -500,3 +500,30 @@ func TestNothingIsMadeInANamespaceThatIsBeingDeleted(t *testing.T) {
 		t.Errorf("%d refusals are remembered", n)
 	}
 }
+
+// A policy that a finalizer keeps from being deleted restarts nothing: Ready comes from the counts.
+func TestAPolicyThatIsBeingDeletedIsNotInStep(t *testing.T) {
+	s := newSuite(t, 3)
+	s.reconcile()
+	kept := &autorebootv1.RebootPolicy{}
+	s.must(s.store.Get(t.Context(), client.ObjectKey{Namespace: nameOf(1), Name: "on-change"}, kept))
+	kept.Finalizers = []string{"example.com/backup"}
+	s.must(s.store.Update(t.Context(), kept))
+	s.must(s.store.Delete(t.Context(), kept))
+	s.expectWrites("a policy that is being deleted")
+	s.expectReady(metav1.ConditionFalse, autorebootv1.ClusterReasonNotInStep, 2, 0)
+	c := meta.FindStatusCondition(s.object().Status.Conditions, autorebootv1.ConditionReady)
+	if !strings.Contains(c.Message, "it is being deleted in 1, such as in shop-001. It is kept by the finalizers example.com/backup") {
+		t.Errorf("the message is %q", c.Message)
+	}
+	s.must(s.store.Get(t.Context(), client.ObjectKeyFromObject(kept), kept))
+	kept.Finalizers = nil
+	s.must(s.store.Update(t.Context(), kept))
+	s.expectWrites("once it is gone", "create shop-001")
+	s.expectReady(metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, 3, 0)
+
+	s.edit(func(of *autorebootv1.ClusterRebootPolicy) { of.Finalizers = []string{"example.com/backup"} })
+	s.must(s.store.Delete(t.Context(), s.object()))
+	s.expectWrites("the object itself is being deleted")
+	s.expectReady(metav1.ConditionFalse, autorebootv1.ReasonDeleting, 3, 0)
+}

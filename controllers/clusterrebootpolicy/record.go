@@ -42,6 +42,13 @@ func (r *Reconciler) recordBlocked(ctx context.Context, of *autorebootv1.Cluster
 	})
 }
 
+// recordDeleting records that no policy is made or changed any more: finalizers of others may keep the object.
+func (r *Reconciler) recordDeleting(ctx context.Context, of *autorebootv1.ClusterRebootPolicy) error {
+	return r.store(ctx, of, func(_ *autorebootv1.ClusterRebootPolicyStatus, c *conditions.Update) {
+		c.SetDeleting(of, "no policy is made or changed")
+	})
+}
+
 // record records what became of the policies, and why there is none for some kinds.
 func (r *Reconciler) record(ctx context.Context, of *autorebootv1.ClusterRebootPolicy, o *outcome, without []string) error {
 	return r.store(ctx, of, func(status *autorebootv1.ClusterRebootPolicyStatus, c *conditions.Update) {
@@ -58,6 +65,11 @@ func (r *Reconciler) record(ctx context.Context, of *autorebootv1.ClusterRebootP
 				of, o.inStep, len(o.refusals), first.Namespace, first.Message))
 		case o.more:
 			c.Set(autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ClusterReasonNotInStep, fmt.Sprintf("%s, and %d of them have it as the template says so far", of, o.inStep))
+		case len(o.deleting) > 0:
+			first := o.deleting[0]
+			c.Set(autorebootv1.ConditionReady, metav1.ConditionFalse, autorebootv1.ClusterReasonNotInStep, fmt.Sprintf(
+				"%s, and %d of them have it as the template says; it is being deleted in %d, such as in %s%s", of, o.inStep, len(o.deleting),
+				first.Namespace, conditions.KeptBy(first)))
 		default:
 			have := map[bool]string{true: "has", false: "have"}[o.wanted == 1]
 			message := strings.Join(append([]string{of + ", and " + have + " it as the template says"}, without...), "; ")

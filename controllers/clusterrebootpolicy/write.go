@@ -37,7 +37,9 @@ const maxWrites = 100
 // outcome is what became of the policies of one object.
 type outcome struct {
 	wanted, inStep int
-	refusals       []autorebootv1.NamespaceRefusal // by namespace
+	// deleting are those of wanted namespaces that are being deleted, by namespace: they are made again once they are gone.
+	deleting []*autorebootv1.RebootPolicy
+	refusals []autorebootv1.NamespaceRefusal // by namespace
 	// more means that policies are left to write, and retryAt is when what failed is tried again; zero for never.
 	more    bool
 	retryAt time.Time
@@ -87,7 +89,10 @@ func (r *Reconciler) write(ctx context.Context, of *autorebootv1.ClusterRebootPo
 			o.refuse(last.refusal)
 		case step == nil:
 			delete(refused, namespace)
-			o.count(wanted[namespace] && stored.DeletionTimestamp.IsZero())
+			isDeleting := !stored.DeletionTimestamp.IsZero()
+			if o.count(wanted[namespace] && !isDeleting); wanted[namespace] && isDeleting {
+				o.deleting = append(o.deleting, stored)
+			}
 		case wasRefused && r.Now().Before(before.until):
 			o.refuse(before)
 		case writes == maxWrites:

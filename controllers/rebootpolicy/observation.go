@@ -294,6 +294,8 @@ type workload struct {
 	podsChecked bool
 	// onChange is what its annotations say about the changes that it is restarted for.
 	onChange rules.OnChange
+	// takesAll means that a target takes it which takes all.
+	takesAll bool
 	// cached are Pods as the cache has them, in the same order.
 	cached []*corev1.Pod
 }

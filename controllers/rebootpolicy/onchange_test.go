@@ -13,12 +13,14 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // annotated is a Deployment of one pod that takes all of Secret creds and ConfigMap app.
@@ -80,14 +82,44 @@ func TestOnlyWorkloadsThatAskAreTargetsWhereTheTargetSaysSo(t *testing.T) {
 	}
 }
 
+// What one workload names must not be a fault of all: it is reported, and the policy is Ready.
 func TestWhatAnAnnotationNamesAndIsMissingIsReported(t *testing.T) {
-	s := newSuite(t, onChange, annotated("web", map[string]string{common.RestartOnChangeAnnotation: "secret/gone, nonsense"})...)
-	s.reconcile()
-	s.expectCondition(autorebootv1.ConditionReady, "False SourceNotFound")
-	if message := readyMessage(s); !strings.Contains(message, "Secret gone does not exist") || !strings.Contains(message, `"nonsense" is not`) {
-		t.Errorf("the message is %q", message)
+	for name, test := range map[string]struct {
+		annotation, value string
+		optional          bool
+		want              []string
+	}{
+		"Fairlead":             {common.RestartOnChangeAnnotation, "secret/gone, nonsense", false, []string{"Deployment web: Secret gone, which an annotation names, does not exist", `"nonsense" is not`}},
+		"Reloader":             {"secret.reloader.stakater.com/reload", "gone, creds", false, []string{"Deployment web: Secret gone, which an annotation names, does not exist"}},
+		"optional":             {"secret.reloader.stakater.com/reload", "gone", true, nil},
+		"class":                {"secretproviderclass.reloader.stakater.com/reload", "gone", false, []string{"SecretProviderClass gone, which an annotation names, is mounted by no pod"}},
+		"a regular expression": {"secret.reloader.stakater.com/reload", "app-.*", false, []string{`refers to no Secret that matches the regular expression "app-.*": name the sources`}},
+	} {
+		objects := annotated("web", map[string]string{test.annotation: test.value})
+		if container := &objects[0].(*appsv1.Deployment).Spec.Template.Spec.Containers[0]; test.optional {
+			container.EnvFrom = append(container.EnvFrom, corev1.EnvFromSource{SecretRef: &corev1.SecretEnvSource{
+				LocalObjectReference: corev1.LocalObjectReference{Name: "gone"}, Optional: ptr.To(true),
+			}})
+		}
+		s := newSuite(t, onChange, objects...)
+		s.edit(func(p *autorebootv1.RebootPolicy) {
+			if name != "Fairlead" {
+				p.Spec.Compatibility = autorebootv1.CompatibilityReloader
+			}
+		})
+		s.reconcile()
+		s.expectCondition(autorebootv1.ConditionReady, "True Watching")
+		message := readyMessage(s)
+		for _, want := range test.want {
+			if !strings.Contains(message, want) {
+				t.Errorf("%s: the message is %q, want %q", name, message, want)
+			}
+		}
+		if len(test.want) == 0 && strings.Contains(message, "gone") {
+			t.Errorf("%s: the message is %q", name, message)
+		}
 	}
-	s = newSuite(t, onChange, annotated("web", nil)...)
+	s := newSuite(t, onChange, annotated("web", nil)...)
 	s.reconcile()
 	s.expectCondition(autorebootv1.ConditionReady, "False TargetNotFound")
 	if message := readyMessage(s); !strings.Contains(message, common.RestartOnChangeAnnotation) {
@@ -110,13 +142,15 @@ func TestAChangeOfASourceThatIsIgnoredIsNeverOwed(t *testing.T) {
 		for name, test := range map[string]struct {
 			compatibility autorebootv1.Compatibility
 			annotations   map[string]string
-			ignored, not  sources.Marks
+			ignored, not  rules.Marks
 		}{
-			"Fairlead": {annotations: map[string]string{common.RestartOnChangeAnnotation: "true"}, ignored: sources.Marks{Ignore: true}},
+			"Fairlead": {annotations: map[string]string{common.RestartOnChangeAnnotation: "true"}, ignored: rules.Marks{Ignore: true}},
 			"Reloader": {compatibility: autorebootv1.CompatibilityReloader, annotations: map[string]string{"reloader.stakater.com/auto": "true"},
-				ignored: sources.Marks{ReloaderIgnore: true}},
+				ignored: rules.Marks{ReloaderIgnore: true}},
+			"Reloader, named": {compatibility: autorebootv1.CompatibilityReloader, annotations: map[string]string{"secret.reloader.stakater.com/reload": "creds", "configmap.reloader.stakater.com/reload": "app"},
+				ignored: rules.Marks{ReloaderIgnore: true}},
 			"Reloader's search": {compatibility: autorebootv1.CompatibilityReloader, annotations: map[string]string{"reloader.stakater.com/search": "true"},
-				not: sources.Marks{ReloaderMatch: true}},
+				not: rules.Marks{ReloaderMatch: true}},
 		} {
 			t.Run(fmt.Sprintf("%s, the only one: %t", name, only), func(t *testing.T) {
 				s := newSuite(t, onChange, append(annotated("web", test.annotations),
@@ -130,8 +164,8 @@ func TestAChangeOfASourceThatIsIgnoredIsNeverOwed(t *testing.T) {
 						}
 					}
 				})
-				set := func(fingerprint string, marks sources.Marks) {
-					s.content.states["ConfigMap/app"] = sources.State{Fingerprint: "hmac:app", Written: epoch.Add(-time.Hour), Marks: sources.Marks{ReloaderMatch: true}}
+				set := func(fingerprint string, marks rules.Marks) {
+					s.content.states["ConfigMap/app"] = sources.State{Fingerprint: "hmac:app", Written: epoch.Add(-time.Hour), Marks: rules.Marks{ReloaderMatch: true}}
 					s.content.states["Secret/creds"] = sources.State{Fingerprint: fingerprint, Written: s.now, Marks: marks}
 					s.reconcile()
 					s.advance(time.Minute)
@@ -146,6 +180,36 @@ func TestAChangeOfASourceThatIsIgnoredIsNeverOwed(t *testing.T) {
 					t.Errorf("a change that counts again: %q", s.doer.done)
 				}
 			})
+		}
+	}
+}
+
+// A target without optIn is what --auto-reload-all is: annotations of a kind then take nothing away from the other kinds.
+func TestATargetThatTakesAllIsReloadersAutoReloadAll(t *testing.T) {
+	for annotations, want := range map[string]string{
+		"": "ConfigMap/app Secret/creds", "secret.reloader.stakater.com/auto=true": "ConfigMap/app Secret/creds",
+		"secret.reloader.stakater.com/reload=extra":                                  "ConfigMap/app Secret/creds Secret/extra",
+		"secret.reloader.stakater.com/auto=false":                                    "ConfigMap/app",
+		"reloader.stakater.com/auto=false secret.reloader.stakater.com/reload=extra": "Secret/extra",
+		"reloader.stakater.com/search=true":                                          "ConfigMap/app Secret/creds",
+		"configmaps.exclude.reloader.stakater.com/reload=app":                        "Secret/creds",
+		"deployment.reloader.stakater.com/pause-period=5m":                           "ConfigMap/app Secret/creds",
+	} {
+		found := map[string]string{}
+		for _, one := range strings.Fields(annotations) {
+			name, value, _ := strings.Cut(one, "=")
+			found[name] = value
+		}
+		s := newSuite(t, onChange, annotated("web", found)...)
+		s.edit(func(p *autorebootv1.RebootPolicy) {
+			p.Spec.Compatibility, p.Spec.Targets[0].OptIn = autorebootv1.CompatibilityReloader, nil
+		})
+		o := s.observe()
+		if got := s.wanted(); got != want {
+			t.Errorf("%s: observed %s, want %s", annotations, got, want)
+		}
+		if pause := o.workloads[0].Pause; strings.Contains(annotations, "pause") != (pause == 5*time.Minute) {
+			t.Errorf("%s: a pause of %s", annotations, pause)
 		}
 	}
 }

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
@@ -478,4 +479,24 @@ func TestAClockThatWasAheadIsToldWhileARestartWaits(t *testing.T) {
 	s.reconcile()
 	s.expectActions("Annotate api " + theRestart)
 	expectTold(autorebootv1.ConditionProgressing)
+}
+
+// A finalizer of another tool may keep a policy for ever: that must not look like a policy that works.
+func TestAPolicyThatIsBeingDeletedSaysSo(t *testing.T) {
+	s := newSuite(t, onChange, annotated("web", map[string]string{common.RestartOnChangeAnnotation: "true"})...)
+	s.edit(func(p *autorebootv1.RebootPolicy) { p.Finalizers = []string{"example.com/backup"} })
+	s.reconcile()
+	s.expectCondition(autorebootv1.ConditionReady, "True Watching")
+	s.must(s.store.Delete(t.Context(), s.object()))
+	s.events = nil
+	s.reconcile()
+	s.expectCondition(autorebootv1.ConditionReady, "False Deleting")
+	s.expectCondition(autorebootv1.ConditionProgressing, "False Deleting")
+	if message := readyMessage(s); !strings.Contains(message, "nothing is restarted") || !strings.Contains(message, "kept by the finalizers example.com/backup") {
+		t.Errorf("the message is %q", message)
+	}
+	if len(s.events) != 1 {
+		t.Errorf("the events are %q", s.events)
+	}
+	s.expectNoWrite("it goes on being deleted")
 }

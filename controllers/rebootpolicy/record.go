@@ -11,9 +11,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/controllers/internal/conditions"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
@@ -96,6 +98,26 @@ func (r *Reconciler) writeStatus(
 			"another writer removed the status: what is there now is the baseline, and what changed before it restarts nothing")
 	}
 	r.writeEvents(o, &before, messages)
+	return nil
+}
+
+// recordDeleting records that a policy restarts nothing any more, since it is being deleted: finalizers of others may keep it.
+func (r *Reconciler) recordDeleting(ctx context.Context, policy *autorebootv1.RebootPolicy) error {
+	updated := policy.DeepCopy()
+	c := &conditions.Update{Conditions: &updated.Status.Conditions, Generation: policy.Generation, Now: metav1.NewTime(r.Now())}
+	updated.Status.ObservedGeneration = policy.Generation
+	const effect = "nothing is restarted, and a restart in flight is not verified"
+	c.SetDeleting(policy, effect)
+	c.SetNotWaiting()
+	c.Set(autorebootv1.ConditionProgressing, metav1.ConditionFalse, autorebootv1.ReasonDeleting, effect)
+	c.RemoveOthers(autorebootv1.ConditionStalled)
+	if apiequality.Semantic.DeepEqual(&policy.Status, &updated.Status) {
+		return nil
+	}
+	if err := r.Client.Status().Update(ctx, updated); err != nil {
+		return fmt.Errorf("rebootpolicy %s/%s: write status: %w", policy.Namespace, policy.Name, err)
+	}
+	controller.WriteReadyEvent(r.Events, updated, policy.Status.Conditions, updated.Status.Conditions, actionWatch)
 	return nil
 }
 

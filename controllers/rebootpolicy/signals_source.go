@@ -83,6 +83,8 @@ func distinctWants(all []sourceRef) (wants []sources.Want, at []int) {
 func (o *observation) addSourceProblem(from *sourceRef, state *sources.State) {
 	what := fmt.Sprintf("trigger %s: %s %s", from.trigger.Name, from.want.Kind, from.want.Name)
 	switch {
+	case !from.listed && (state.Missing || state.Unknown == sources.NotServed):
+		from.addMissing(o, state)
 	case from.isMounted() && state.Unknown == sources.Forbidden:
 		o.addProblem(autorebootv1.ReasonForbidden, fmt.Sprintf("%s is not watched: %v", what, state.Err))
 	case state.Unknown == sources.NotServed:
@@ -91,7 +93,7 @@ func (o *observation) addSourceProblem(from *sourceRef, state *sources.State) {
 		o.addProblem(autorebootv1.ReasonSourceNotFound, what+": each pod has mounted versions of its own, so that none is new; "+
 			"if its secrets are made for each mount, exclude it")
 	case from.isMounted() && state.Missing:
-		if from.mustExist && slices.ContainsFunc(from.workload.Pods, func(p restart.Pod) bool { return p.Ready }) {
+		if from.mustExist && from.workload.isReady() {
 			o.addProblem(autorebootv1.ReasonSourceNotFound, what+" is mounted by no pod of the namespace")
 		}
 	case state.Unknown == sources.Forbidden:
@@ -107,6 +109,26 @@ func (o *observation) addSourceProblem(from *sourceRef, state *sources.State) {
 	}
 }
 
+// addMissing reports that a source does not exist which annotations of the workload name. The policy is Ready all the same: what
+// one workload names must not be a fault of all.
+func (s *sourceRef) addMissing(o *observation, state *sources.State) {
+	what := fmt.Sprintf("%s %s, which an annotation names,", s.want.Kind, s.want.Name)
+	switch {
+	case !s.expected:
+	case state.Err != nil && state.Unknown == sources.NotServed:
+		o.addMistake(s.workload, fmt.Sprintf("%s is not watched: %v", what, state.Err))
+	case s.isMounted() && s.workload.isReady():
+		o.addMistake(s.workload, what+" is mounted by no pod of the namespace")
+	case !s.isMounted():
+		o.addMistake(s.workload, what+" does not exist")
+	}
+}
+
+// isReady reports whether a pod of the workload is ready.
+func (w *workload) isReady() bool {
+	return slices.ContainsFunc(w.Pods, func(p restart.Pod) bool { return p.Ready })
+}
+
 // signalOf returns what a trigger sees of a source.
 func (r *Reconciler) signalOf(o *observation, from *sourceRef, state *sources.State) restart.Signal {
 	t := from.trigger
@@ -117,7 +139,7 @@ func (r *Reconciler) signalOf(o *observation, from *sourceRef, state *sources.St
 		out.SilentCreate, out.SilentDelete = true, true // without pods nothing is mounted, and nothing is gone
 		from.dateMount(&out, state)
 	}
-	out.Ignored = from.isIgnored(state, o.policy.Spec.Compatibility)
+	out.Ignored = from.claim.IsIgnored(state.Marks, o.policy.Spec.Compatibility)
 	scope := r.scope(&from.want)
 	if !state.Missing && state.Unknown == "" {
 		out.Fingerprint = scope + "/" + state.Fingerprint

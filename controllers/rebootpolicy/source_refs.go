@@ -27,11 +27,12 @@ type sourceRef struct {
 	trigger  *autorebootv1.Trigger
 	workload *workload
 	want     sources.Want
-	// listed means that the spec lists it, by its name or by labels, named that the spec or the workload names it, which is not
-	// ignored, and mustExist that the policy is not Ready without it.
-	listed, named, mustExist bool
-	// marked means that it counts only with the annotation by which Reloader finds it.
-	marked bool
+	// claim is how it counts for the workload.
+	claim rules.Claim
+	// listed means that the spec lists it, by its name or by labels, and mustExist that the policy is not Ready without it.
+	listed, mustExist bool
+	// expected means that annotations of the workload name it, and that no pod template calls it optional.
+	expected bool
 	// former means that only its baseline refers to it any more.
 	former bool
 	// required means that no trigger observes it here, and pods of the workload need it.
@@ -81,30 +82,30 @@ func (r *Reconciler) listedSources(ctx context.Context, o *observation, t *autor
 		c := &t.ConfigChange.Sources[i]
 		if c.Selector == nil {
 			want := sources.Want{Ref: o.refOf(c.Kind, c.Name), Keys: c.Keys}
-			out = append(out, sourceRef{want: want, listed: true, named: true, mustExist: !*c.Optional})
+			out = append(out, sourceRef{want: want, claim: rules.Named, listed: true, mustExist: !*c.Optional})
 			continue
 		}
-		refs, err := r.selectSources(ctx, o, c.Kind, c.Selector)
+		refs, err := r.selectSources(ctx, o, c.Kind, c.Selector, sources.MaxSelected)
 		if err != nil {
-			o.addSelectorProblem(t, c.Kind, err)
+			o.addSelectorProblem(t, c.Kind, sources.MaxSelected, err)
 			continue
 		}
 		for _, ref := range refs {
-			out = append(out, sourceRef{want: sources.Want{Ref: ref}, listed: true})
+			out = append(out, sourceRef{want: sources.Want{Ref: ref}, claim: rules.Found, listed: true})
 		}
 	}
 	return out
 }
 
-// selectSources returns the sources that a selector matches.
+// selectSources returns the sources that a selector matches, at most so many.
 func (r *Reconciler) selectSources(
-	ctx context.Context, o *observation, kind autorebootv1.SourceKind, from *common.LabelSelector,
+	ctx context.Context, o *observation, kind autorebootv1.SourceKind, from *common.LabelSelector, most int,
 ) ([]sources.Ref, error) {
 	selector, err := from.Selector()
 	if err != nil {
 		return nil, err
 	}
-	return r.Sources.Select(ctx, o.key, kind, selector)
+	return r.Sources.Select(ctx, o.key, kind, selector, most)
 }
 
 // exclusion is the keys of a source that do not count; none for all of it.
@@ -130,9 +131,9 @@ func (r *Reconciler) excludedSources(ctx context.Context, o *observation, t *aut
 			add(sources.Ref{Kind: e.Kind}, nil)
 			continue
 		}
-		refs, err := r.selectSources(ctx, o, e.Kind, e.Selector)
+		refs, err := r.selectSources(ctx, o, e.Kind, e.Selector, sources.MaxExcluded)
 		if err != nil {
-			o.addSelectorProblem(t, e.Kind, err)
+			o.addSelectorProblem(t, e.Kind, sources.MaxExcluded, err)
 			add(sources.Ref{Kind: e.Kind}, nil)
 		}
 		for _, ref := range refs {
@@ -160,10 +161,10 @@ func (e exclusion) apply(want *sources.Want) bool {
 }
 
 // addSelectorProblem reports that a selector could not be evaluated.
-func (o *observation) addSelectorProblem(t *autorebootv1.Trigger, kind autorebootv1.SourceKind, err error) {
+func (o *observation) addSelectorProblem(t *autorebootv1.Trigger, kind autorebootv1.SourceKind, most int, err error) {
 	switch {
 	case errors.Is(err, sources.ErrTooMany):
-		o.addProblem(autorebootv1.ReasonTooManyTargets, fmt.Sprintf("trigger %s: a selector matches more than %d %ss; make it narrower", t.Name, sources.MaxSelected, kind))
+		o.addProblem(autorebootv1.ReasonTooManyTargets, fmt.Sprintf("trigger %s: a selector matches more than %d %ss; make it narrower", t.Name, most, kind))
 	case apierrors.IsForbidden(err):
 		o.addProblem(autorebootv1.ReasonForbidden, fmt.Sprintf("trigger %s: the operator may not list %ss by their labels; name them instead", t.Name, kind))
 	default:
@@ -191,8 +192,8 @@ func configSources(o *observation, t *autorebootv1.Trigger, w *workload, listed 
 			return
 		}
 		known.want.Keys = union(known.want.Keys, from.want.Keys)
-		known.listed, known.named, known.mustExist = known.listed || from.listed, known.named || from.named, known.mustExist || from.mustExist
-		known.marked = known.marked && from.marked
+		known.claim, known.listed = max(known.claim, from.claim), known.listed || from.listed
+		known.mustExist, known.expected = known.mustExist || from.mustExist, known.expected || from.expected
 	}
 	for _, from := range listed {
 		add(from)
@@ -220,27 +221,36 @@ func configSources(o *observation, t *autorebootv1.Trigger, w *workload, listed 
 	return all
 }
 
-// ownSources returns the sources that the pod template of a workload refers to, and those that its annotations name.
+// ownSources returns the sources that the pod template of a workload refers to and that its annotations name, as far as these
+// have them count.
 func (o *observation) ownSources(w *workload) (out []sourceRef) {
+	optional := map[rules.SourceName]bool{}
+	var referred []rules.SourceName
 	for _, ref := range references.Of(w.Template) {
-		if counts, marked := w.onChange.Counts(rules.SourceName{Kind: ref.Kind, Name: ref.Name}); counts {
-			out = append(out, sourceRef{want: sources.Want{Ref: o.refOf(ref.Kind, ref.Name), Keys: ref.Keys}, marked: marked})
+		referred, optional[ref.Source()] = append(referred, ref.Source()), ref.Optional
+		if claim := w.onChange.ClaimTo(ref.Source(), ref.In, w.takesAll); claim != rules.NoClaim {
+			out = append(out, sourceRef{want: sources.Want{Ref: o.refOf(ref.Kind, ref.Name), Keys: ref.Keys}, claim: claim})
 		}
 	}
-	for _, source := range w.onChange.Names() {
-		out = append(out, sourceRef{want: sources.Want{Ref: o.refOf(source.Kind, source.Name)}, named: true, mustExist: true})
+	for _, name := range w.onChange.Names() {
+		claim := w.onChange.ClaimTo(name, 0, w.takesAll)
+		out = append(out, sourceRef{want: sources.Want{Ref: o.refOf(name.Kind, name.Name)}, claim: claim, expected: !optional[name]})
+	}
+	for _, p := range w.onChange.Unmatched(referred) {
+		o.addMistake(w, fmt.Sprintf("the pod template refers to no %s that matches the regular expression %.80q: name the sources", p.Kind, p.Name))
 	}
 	return out
 }
 
-func (o *observation) refOf(kind autorebootv1.SourceKind, name string) sources.Ref {
-	return sources.Ref{Kind: kind, Namespace: o.key.Namespace, Name: name}
+// addMistake reports what is wrong with the annotations of a workload, once.
+func (o *observation) addMistake(w *workload, what string) {
+	if text := fmt.Sprintf("%s %s: %s", w.Kind, w.Name, what); !slices.Contains(o.mistakes, text) {
+		o.mistakes = append(o.mistakes, text)
+	}
 }
 
-// isIgnored reports whether the annotations of a source say that it does not count.
-func (s *sourceRef) isIgnored(state *sources.State, compatibility autorebootv1.Compatibility) bool {
-	return !s.named && (state.Marks.Ignore || state.Marks.ReloaderIgnore && compatibility == autorebootv1.CompatibilityReloader ||
-		s.marked && !state.Marks.ReloaderMatch)
+func (o *observation) refOf(kind autorebootv1.SourceKind, name string) sources.Ref {
+	return sources.Ref{Kind: kind, Namespace: o.key.Namespace, Name: name}
 }
 
 // formerRefs returns the sources that a selector may have matched before: where a deleted source restarts its
@@ -275,7 +285,7 @@ func union(a, b []string) []string {
 func certificateSource(o *observation, t *autorebootv1.Trigger, w *workload) sourceRef {
 	c := t.CertificateRenewal
 	return sourceRef{
-		trigger: t, workload: w, listed: true, named: true, mustExist: true,
+		trigger: t, workload: w, claim: rules.Named, listed: true, mustExist: true,
 		want: sources.Want{Ref: o.refOf(autorebootv1.SourceSecret, c.SecretName), Certificate: *c.Key},
 	}
 }

@@ -297,7 +297,7 @@ type fakeSources struct {
 	wants    []sources.Want
 }
 
-func (f *fakeSources) Select(_ context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector) ([]sources.Ref, error) {
+func (f *fakeSources) Select(_ context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector, _ int) ([]sources.Ref, error) {
 	var refs []sources.Ref
 	for _, name := range f.selected[selector.String()] {
 		refs = append(refs, sources.Ref{Kind: kind, Namespace: by.Namespace, Name: name})

@@ -49,6 +49,10 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) {
 			}
 			w.Wave = *t.Wave
 			known, byName := found[w.UID], t.Selector == nil
+			if known != nil {
+				w.takesAll = w.takesAll || known.takesAll
+				known.takesAll = w.takesAll
+			}
 			if known == nil || byName || !named[w.UID] && w.Wave < known.Wave {
 				found[w.UID], named[w.UID] = w, byName
 			}
@@ -191,9 +195,7 @@ func (r *Reconciler) yields(ctx context.Context, o *observation) (yields func(*w
 	}
 	return func(w *workload) bool {
 		return slices.ContainsFunc(before, func(spec *autorebootv1.RebootPolicySpec) bool {
-			return rules.Takes(spec, &rules.Workload{
-				Kind: w.Kind, Name: w.Name, Labels: w.Labels, Annotations: w.Annotations, TemplateAnnotations: w.Template.Annotations,
-			})
+			return rules.Takes(spec, o.annotated(&w.Workload.Workload))
 		})
 	}, err
 }
@@ -329,6 +331,7 @@ func (r *Reconciler) match(ctx context.Context, o *observation, t *autorebootv1.
 		}
 		for _, w := range found {
 			if target := o.newWorkload(w); target.onChange.Selects(t) {
+				target.takesAll = rules.TakesAll(t)
 				out = append(out, target)
 			}
 		}
@@ -368,10 +371,14 @@ func (r *Reconciler) getWorkload(
 }
 
 func (o *observation) newWorkload(w *workloads.Workload) *workload {
-	onChange := rules.OnChangeOf(o.policy.Spec.Compatibility, w.Annotations, w.Template.Annotations)
-	target := &workload{Workload: restart.Workload{Workload: *w}, onChange: onChange}
-	if w.Kind == common.WorkloadDeployment {
-		target.Pause, target.Paused = onChange.Pause, w.Annotations[autorebootv1.PausedByAnnotation] == o.policy.Name
-	}
+	onChange := rules.OnChangeOf(o.policy.Spec.Compatibility, o.annotated(w))
+	target := &workload{Workload: restart.Workload{Workload: *w, Pause: onChange.Pause}, onChange: onChange, takesAll: true}
+	target.Paused = w.Kind == common.WorkloadDeployment && w.Annotations[autorebootv1.PausedByAnnotation] == o.policy.Name
 	return target
+}
+
+// annotated returns what decides whether a policy takes a workload.
+func (o *observation) annotated(w *workloads.Workload) *rules.Workload {
+	return &rules.Workload{Kind: w.Kind, Namespace: o.key.Namespace, Name: w.Name, Labels: w.Labels, Annotations: w.Annotations,
+		TemplateAnnotations: w.Template.Annotations}
 }

@@ -176,6 +176,66 @@ func TestAClusterRebootPolicyReadsTheAnnotationsOfReloader(t *testing.T) {
 	s.restarted(deployment, "named", 2)
 }
 
+// A target without optIn is --auto-reload-all: annotations of one kind then take nothing away from the others. What one workload
+// names and is missing is no fault of the policy, and a source that Reloader ignores counts for none.
+func TestAClusterRebootPolicyForAllWorkloadsReadsTheAnnotationsOfReloader(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	name := s.Namespace
+	s.secret("creds", "password", "first")
+	s.secret("ignored", "password", "first")
+	s.configMap("app", "color", "red")
+	s.configMap("unlabelled", "color", "red")
+	s.Merge("v1", "Secret", "ignored", `{metadata: {annotations: {reloader.stakater.com/ignore: "true"}}}`)
+	for kind, named := range map[string]string{"Secret": "creds", "ConfigMap": "app"} {
+		s.Merge("v1", kind, named, `{metadata: {labels: {reload: "yes"}}}`)
+	}
+	s.Merge("v1", "Secret", "ignored", `{metadata: {labels: {reload: "yes"}}}`)
+	s.workload(deployment, "silent", takes("creds"))
+	s.workload(deployment, "named", takes("creds"), asks("configmap.reloader.stakater.com/reload", "app, gone"))
+	s.workload(deployment, "secrets-off", takes("creds"), asks("secret.reloader.stakater.com/auto", "false"))
+	s.workload(deployment, "ignoring", takes("ignored"), asks("secret.reloader.stakater.com/reload", "ignored"))
+	s.workload(deployment, "unlabelled", takesConfigMap("unlabelled"))
+	for _, w := range []string{"silent", "named", "secrets-off", "ignoring", "unlabelled"} {
+		s.available(deployment, w)
+	}
+	s.label(s.Namespace, name, "yes")
+	s.clusterPolicy(name, `compatibility: Reloader, targets: [{selector: {}}]`)
+	s.Merge("autoreboot.fairlead.dev/v1", "ClusterRebootPolicy", name, `{spec: {template: {spec: {triggers: [{name: config, type: ConfigChange, configChange: {exclude: [
+		{kind: Secret, selector: {matchExpressions: [{key: reload, operator: NotIn, values: ["yes"]}]}},
+		{kind: ConfigMap, selector: {matchExpressions: [{key: reload, operator: NotIn, values: ["yes"]}]}}]}}]}}}}`)
+	s.watching(name, 5)
+	s.Eventually(func() error {
+		policy, err := s.get(name)
+		if err != nil {
+			return err
+		}
+		ready := meta.FindStatusCondition(policy.Status.Conditions, autorebootv1.ConditionReady)
+		if ready == nil || ready.Status != metav1.ConditionTrue || !strings.Contains(ready.Message, "Deployment named: ConfigMap gone, which an annotation names, does not exist") {
+			return fmt.Errorf("%s", framework.Text(ready))
+		}
+		return nil
+	})
+	s.Merge("v1", "Secret", "creds", `{stringData: {password: second}}`) // the label stays
+	s.succeeded(name, 2)
+	s.Merge("v1", "ConfigMap", "app", `{data: {color: blue}}`)
+	s.succeeded(name, 3)
+	s.Merge("v1", "Secret", "ignored", `{stringData: {password: second}}`)
+	s.configMap("unlabelled", "color", "blue")
+	s.still(name, 3)
+	for workload, times := range map[string]int{"silent": 1, "named": 2, "secrets-off": 0, "ignoring": 0, "unlabelled": 0} {
+		s.restarted(deployment, workload, times)
+	}
+
+	// A policy that a finalizer keeps from being deleted restarts nothing, and both objects say so.
+	s.Merge("autoreboot.fairlead.dev/v1", "RebootPolicy", name, `{metadata: {finalizers: [example.com/backup]}}`)
+	s.Must(s.Client.Delete(s.Context(), s.Object("{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: "+name+"}}")))
+	s.condition(name, autorebootv1.ConditionReady, "False", autorebootv1.ReasonDeleting)
+	s.inStep(name, autorebootv1.ClusterReasonNotInStep, 1, 0, 0)
+	s.Merge("autoreboot.fairlead.dev/v1", "RebootPolicy", name, `{metadata: {finalizers: null}}`)
+	s.inStep(name, autorebootv1.ClusterReasonInStep, 1, 1, 0)
+}
+
 func TestWhoWritesAClusterRebootPolicyNeedsTheRightsInAllNamespaces(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)

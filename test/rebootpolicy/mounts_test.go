@@ -85,7 +85,7 @@ func TestMountedSecrets(t *testing.T) {
 
 // mounts is the spec of pods that mount a SecretProviderClass. Further fields of the container are in YAML.
 func mounts(class, container string) string {
-	return fmt.Sprintf(`{containers: [{name: main, image: none, %s}], volumes: [{name: v, csi: {driver: secrets-store.csi.k8s.io,
+	return fmt.Sprintf(`{containers: [{name: main, image: none, volumeMounts: [{name: v, mountPath: /mnt}], %s}], volumes: [{name: v, csi: {driver: secrets-store.csi.k8s.io,
 		readOnly: true, volumeAttributes: {secretProviderClass: %s}}}]}`, container, class)
 }
 

@@ -27,7 +27,9 @@ const (
 // The reasons of Ready.
 const (
 	// ReasonWatching goes with true, all others with false.
-	ReasonWatching       = "Watching"
+	ReasonWatching = "Watching"
+	// ReasonDeleting says that the policy is being deleted, and restarts nothing.
+	ReasonDeleting       = common.ReasonDeleting
 	ReasonTargetNotFound = "TargetNotFound"
 	ReasonSourceNotFound = "SourceNotFound"
 	// ReasonProbeUnavailable says that a Probe trigger never fires: the egress policy refuses its address, or it

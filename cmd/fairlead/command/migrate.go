@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -84,6 +85,9 @@ over, and 2 where something could not be read or the command line is wrong.`,
 		switch flag {
 		case "name-suffix":
 			set.StringVar(&f.options.NameSuffix, flag, "", "Suffix of the names of the objects, such as -external, so that they can be made beside the old Services.")
+		case "pace":
+			set.StringVar((*string)(&f.options.Pace), flag, string(migrate.PaceReloader), "How soon a change restarts workloads. One of: "+paces()+". With reloader, at once. "+
+				"With careful, one workload of a namespace at a time.")
 		case "port":
 			set.StringSliceVar(&f.ports, flag, nil, "Ports of Services that name none, as NAME:NUMBER or NAME:NUMBER/PROTOCOL, such as postgres:5432.")
 		}
@@ -109,6 +113,9 @@ func (f *migrateFlags) run(command *cobra.Command, arguments []string, peer *mig
 		f.options.Namespaces = []string{f.namespace}
 	}
 	var err error
+	if f.options.Pace != "" && !slices.Contains(migrate.Paces(), f.options.Pace) {
+		return fmt.Errorf("--pace %q: must be one of: %s", f.options.Pace, paces())
+	}
 	if f.options.Ports, err = parsePorts(f.ports); err != nil {
 		return err
 	}
@@ -147,6 +154,15 @@ func (f *migrateFlags) write(out, plan io.Writer, result *migrate.Result) error 
 		return err
 	}
 	return result.WriteObjects(out)
+}
+
+// paces lists those of --pace.
+func paces() string {
+	var all []string
+	for _, pace := range migrate.Paces() {
+		all = append(all, string(pace))
+	}
+	return strings.Join(all, ", ")
 }
 
 // parsePorts reads --port.

@@ -85,16 +85,16 @@ func (w *world) referenceOf(key inspect.Key, object client.Object, changed map[r
 		return nil
 	}
 	r := &reference{key: key, sources: map[rules.SourceName]bool{}, rules: rules.Workload{
-		Kind: common.WorkloadKind(key.Kind), Name: key.Name, Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
+		Kind: common.WorkloadKind(key.Kind), Namespace: key.Namespace, Name: key.Name, Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
 		TemplateAnnotations: template.Annotations,
 	}}
 	for _, ref := range references.Of(template) {
-		if name := (rules.SourceName{Kind: ref.Kind, Name: ref.Name}); changed[name] {
-			r.sources[name] = true
+		if changed[ref.Source()] {
+			r.sources[ref.Source()] = true
 		}
 	}
 	for _, compatibility := range []autorebootv1.Compatibility{"", autorebootv1.CompatibilityReloader, autorebootv1.CompatibilityWave} {
-		onChange := rules.OnChangeOf(compatibility, object.GetAnnotations(), template.Annotations)
+		onChange := rules.OnChangeOf(compatibility, &r.rules)
 		for _, name := range onChange.Names() {
 			if changed[name] {
 				r.sources[name] = true

@@ -177,11 +177,11 @@ func (g *Graph) causeIn(of *v1.ClusterRebootPolicy, workloads []*Object) (cause,
 
 // causeOf returns why a workload has no policy of a ClusterRebootPolicy that selects its namespace, and what that is about.
 func (g *Graph) causeOf(of *v1.ClusterRebootPolicy, o *Object) (cause, detail string) {
-	w := &rebootpolicy.Workload{Kind: common.WorkloadKind(o.Kind), Name: o.Name, Labels: o.Source.GetLabels(),
+	w := &rebootpolicy.Workload{Kind: common.WorkloadKind(o.Kind), Namespace: o.Namespace, Name: o.Name, Labels: o.Source.GetLabels(),
 		Annotations: o.Source.GetAnnotations(), TemplateAnnotations: templateAnnotations(o.Source)}
 	name := o.Kind + " " + o.Name
 	if !rebootpolicy.Takes(&of.Spec.Template.Spec, w) {
-		onChange := rebootpolicy.OnChangeOf(of.Spec.Template.Spec.Compatibility, w.Annotations, w.TemplateAnnotations)
+		onChange := rebootpolicy.OnChangeOf(of.Spec.Template.Spec.Compatibility, w)
 		if onChange.OptedOut {
 			return causeOut, name
 		}

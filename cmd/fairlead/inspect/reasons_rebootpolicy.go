@@ -10,6 +10,8 @@ import (
 var rebootPolicyMeanings = map[string]Meaning{
 	// Ready.
 	v1.ReasonWatching: {Text: "All that the policy names is watched.", Remedy: nothing},
+	v1.ReasonDeleting: {Text: "The object is being deleted, and nothing is restarted for it any more.",
+		Remedy: "Nothing, or see what its finalizers wait for: the message names them."},
 	v1.ReasonTargetNotFound: {Text: "A workload that is named does not exist, or a selector matches none. The policy goes on with the others.",
 		Remedy: "Create the workload, or correct spec.targets."},
 	v1.ReasonSourceNotFound: {Text: "A ConfigMap, Secret or ExternalService that is listed and not optional does not exist, or a SecretProviderClass cannot be watched.",
@@ -118,8 +120,11 @@ var rebootPolicyMeanings = map[string]Meaning{
 
 // clusterRebootPolicyMeanings are the reasons of Ready.
 var clusterRebootPolicyMeanings = map[string]Meaning{
-	v1.ClusterReasonInStep:    {Text: "Each selected namespace with a workload for the policy has it as the template says.", Remedy: nothing},
-	v1.ClusterReasonNotInStep: {Text: "Policies are being made, changed or deleted, a hundred at a time.", Remedy: nothing},
+	v1.ClusterReasonInStep: {Text: "Each selected namespace with a workload for the policy has it as the template says.", Remedy: nothing},
+	v1.ReasonDeleting: {Text: "The object is being deleted, and no policy is made or changed any more.",
+		Remedy: "Nothing, or see what its finalizers wait for: the message names them."},
+	v1.ClusterReasonNotInStep: {Text: "Policies are being made, changed or deleted, a hundred at a time.",
+		Remedy: "Nothing, unless the message names a finalizer that keeps a policy from being deleted."},
 	v1.ClusterReasonNameTaken: {Text: "The namespace has another RebootPolicy of that name, which is left as it is.", Remedy: "Rename one of the two."},
 	v1.ClusterReasonChangedRepeatedly: {Text: "Another writer changes the policy again and again. It is reverted, at most once a minute.",
 		Remedy: "Have the writer that the message names leave the policy alone, or make a RebootPolicy of the namespace for the workload."},

@@ -177,7 +177,7 @@ func (e *explainer) workload(o *Object, depth int) (found []Finding) {
 			Remedy: "Write externalservice/NAME, several separated by commas.",
 		})
 	}
-	if onChange := rebootpolicy.OnChangeOf("", o.Source.GetAnnotations(), nil); len(onChange.Mistakes) > 0 {
+	if onChange := rebootpolicy.OnChangeOf("", &rebootpolicy.Workload{Annotations: o.Source.GetAnnotations()}); len(onChange.Mistakes) > 0 {
 		found = append(found, Finding{
 			About: "annotation " + common.RestartOnChangeAnnotation, Message: strings.Join(onChange.Mistakes, "; "),
 			Remedy: "Write true, false, configmap/NAME or secret/NAME, several names separated by commas.",

@@ -34,9 +34,9 @@ kind: Job
 metadata: {name: other, namespace: shop}
 `
 	for arguments, want := range map[string][]string{
-		"":                                         {"kind: CronJob\n", "kind: Job\n"},
-		`--auto-reload-all=true`:                   {"kind: CronJob\n", "kind: Job\n"},
-		`"--ignored-workload-types=jobs"`:          {"kind: CronJob\n"},
+		"":                                {"kind: CronJob\n", "kind: Job\n"},
+		`--auto-reload-all=true`:          {"kind: CronJob\n", "kind: Job\n"},
+		`"--ignored-workload-types=jobs"`: {"kind: CronJob\n"},
 		`"--ignored-workload-types=jobs,cronjobs"`: nil,
 	} {
 		objects, plan, result := migrated(t, reloader, Options{}, fmt.Sprintf(input, arguments))

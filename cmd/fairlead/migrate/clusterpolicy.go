@@ -11,7 +11,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -21,13 +22,11 @@ import (
 
 var clusterPolicyDifferences = append([]string{
 	"A RebootPolicy of the namespace that takes a workload goes before the one that is made here. In kube-system and the namespace of the operator none is made.",
-	"In a namespace, one workload at a time is restarted, and has to stay available for 2m (soak) before the next: a ConfigMap of 60 workloads takes two hours. " +
-		"concurrency.maxTargets and verification.soak in the template change that.",
 }, restartDifferences...)
 
 var clusterPolicySteps = []string{
 	"Apply the ClusterRebootPolicy. What ConfigMaps and Secrets have then is the baseline: nothing restarts. `kubectl get rebootpolicies -A` lists a policy in each namespace that is covered.",
-	"Scale the old project to zero. While both run, a workload that it has restarted is not restarted again, if its pods were replaced within the debounce.",
+	"Scale the old project to zero right after. While both run, a change can restart a workload twice; not where the old project replaces its pods within the debounce.",
 	"The user who applies it needs the right to patch workloads of the kinds of its targets in all namespaces.",
 	"Leave what the old project wrote into pod templates: to remove it starts a rollout.",
 }
@@ -42,14 +41,13 @@ type clusterPolicy struct {
 
 // newClusterPolicy returns one for the workloads with annotations in all namespaces, named as the project.
 func (r *run) newClusterPolicy(name string, compatibility autorebootv1.Compatibility) *clusterPolicy {
-	optIn := autorebootv1.OptInAnnotation
 	p := &clusterPolicy{run: r, object: &autorebootv1.ClusterRebootPolicy{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec: autorebootv1.ClusterRebootPolicySpec{
 			NamespaceSelector: &common.LabelSelector{},
 			Template: autorebootv1.RebootPolicyTemplate{Spec: autorebootv1.RebootPolicySpec{
 				Compatibility: compatibility,
-				Targets:       []autorebootv1.Target{{Selector: &common.LabelSelector{}, OptIn: &optIn}},
+				Targets:       []autorebootv1.Target{{Selector: &common.LabelSelector{}, OptIn: ptr.To(autorebootv1.OptInAnnotation)}},
 			}},
 		},
 	}}
@@ -77,13 +75,12 @@ func (p *clusterPolicy) require(requirement common.LabelRequirement) {
 // cover covers a workload, and reports whether its annotations ask for something.
 func (p *clusterPolicy) cover(s *subject) bool {
 	spec := &p.object.Spec.Template.Spec
-	own, ofTemplate := annotationsOf(s.Get("metadata")), annotationsOf(s.podTemplate().Get("metadata"))
-	onChange := rules.OnChangeOf(spec.Compatibility, own, ofTemplate)
+	onChange := rules.OnChangeOf(spec.Compatibility, s.annotated())
 	switch {
 	case onChange.OptedOut:
 		s.say(Left, "an annotation switches its restarts off")
 		return false
-	case !onChange.Selects(&spec.Targets[0]):
+	case !onChange.Selects(p.targetOf(s.GroupKind())):
 		s.say(Left, "its annotations ask for no restart")
 		return false
 	case s.namespace == metav1.NamespaceSystem:
@@ -93,8 +90,25 @@ func (p *clusterPolicy) cover(s *subject) bool {
 	for _, mistake := range onChange.Mistakes {
 		s.say(Lost, "%s", mistake)
 	}
+	if len(onChange.Patterns()) > 0 {
+		s.say(Differs, "a regular expression is compared with what the pod template refers to, and with no other ConfigMap or Secret")
+	}
 	p.covered = append(p.covered, s)
 	return true
+}
+
+// targetOf returns the target for workloads of a kind. CronJobs and Jobs are restarted where they ask alone.
+func (p *clusterPolicy) targetOf(kind schema.GroupKind) *autorebootv1.Target {
+	first := &p.object.Spec.Template.Spec.Targets[0]
+	switch {
+	case kind == rolloutKind:
+		return &autorebootv1.Target{Group: kind.Group, Selector: &common.LabelSelector{}, OptIn: first.OptIn}
+	case slices.Contains(batchKinds, kind):
+		return &autorebootv1.Target{
+			Group: kind.Group, Kind: common.WorkloadKind(kind.Kind), Selector: &common.LabelSelector{}, OptIn: ptr.To(autorebootv1.OptInAnnotation),
+		}
+	}
+	return first
 }
 
 // annotationsOf returns the annotations of an object, or of a pod template.
@@ -118,19 +132,13 @@ func (p *clusterPolicy) emit(from ...*subject) {
 		trigger.ConfigChange = &c
 	}
 	p.object.Spec.Template.Spec.Triggers = []autorebootv1.Trigger{trigger}
-	if slices.ContainsFunc(p.covered, func(s *subject) bool { return s.GroupKind() == rolloutKind }) {
-		targets := &p.object.Spec.Template.Spec.Targets
-		*targets = append(*targets, autorebootv1.Target{Group: rolloutKind.Group, Selector: &common.LabelSelector{}, OptIn: (*targets)[0].OptIn})
-	}
-	optIn := autorebootv1.OptInAnnotation
-	for _, kind := range batchKinds {
+	targets := &p.object.Spec.Template.Spec.Targets
+	for _, kind := range append([]schema.GroupKind{rolloutKind}, batchKinds...) {
 		if slices.ContainsFunc(p.covered, func(s *subject) bool { return s.GroupKind() == kind }) {
-			targets := &p.object.Spec.Template.Spec.Targets
-			*targets = append(*targets, autorebootv1.Target{
-				Group: kind.Group, Kind: common.WorkloadKind(kind.Kind), Selector: &common.LabelSelector{}, OptIn: &optIn,
-			})
+			*targets = append(*targets, *p.targetOf(kind))
 		}
 	}
+	p.run.options.profile().apply(&p.object.Spec.Template.Spec)
 	p.run.emit(p.object, slices.Concat(from, p.covered)...)
 	made := p.run.made[len(p.run.made)-1]
 	made.from, made.covered = nil, coverage(p.covered)
@@ -155,89 +163,4 @@ func coverage(covered []*subject) []string {
 		lines = append(lines, fmt.Sprintf("%s: %s", in, strings.Join(workloads[namespace], ", ")))
 	}
 	return lines
-}
-
-// translateReloaderToCluster writes a ClusterRebootPolicy that reads the annotations of Reloader.
-func translateReloaderToCluster(r *run) {
-	config := r.reloading()
-	p := r.newClusterPolicy("reloader", autorebootv1.CompatibilityReloader)
-	p.inNamespaces(metav1.LabelSelectorOpIn, config.namespaces)
-	p.inNamespaces(metav1.LabelSelectorOpNotIn, config.others)
-	for _, selector := range config.selectors {
-		p.selects(selector)
-	}
-	if config.all {
-		p.object.Spec.Template.Spec.Targets[0].OptIn = nil
-	}
-	p.trigger.OnCreate, p.trigger.OnDelete = config.onCreate, config.onDelete
-	for _, kind := range slices.Sorted(maps.Keys(config.ignored)) {
-		p.trigger.Exclude = append(p.trigger.Exclude, autorebootv1.ExcludedSource{Kind: kind, Selector: &common.LabelSelector{}})
-	}
-	all, _ := r.workloads(config.restarts, batchKinds...)
-	read := rules.OnChangeAnnotations()
-	for _, o := range all {
-		s := r.subject(o)
-		if !config.watches(o.namespace) {
-			s.say(Left, "its namespace is one that Reloader does not watch")
-			continue
-		}
-		if config.ignores(o) {
-			s.say(Left, "its kind is one that Reloader does not reload")
-			continue
-		}
-		notePaused(s)
-		if !p.cover(s) {
-			continue
-		}
-		if slices.Contains(batchKinds, s.GroupKind()) {
-			s.say(Differs, "the operator restarts it once its configuration has kind %s of group %s, version v1, in rebootPolicies.workloads", s.GroupVersionKind.Kind, s.GroupVersionKind.Group)
-		}
-		if hasPattern(s) {
-			s.say(Differs, "a regular expression is compared with what the pod template refers to, and with no other ConfigMap or Secret")
-		}
-		for _, name := range reloaderAnnotations(o) {
-			if text := notCarriedOver(name); text != "" && !slices.Contains(read, name) {
-				s.annotation(name).say(Lost, "%s", text)
-			}
-		}
-	}
-	p.emit(config.from...)
-}
-
-// selects requires what --namespace-selector does.
-func (p *clusterPolicy) selects(v setting) {
-	requirements, err := labels.ParseToRequirements(strings.ReplaceAll(v.value, ":", "="))
-	if err != nil {
-		v.say(Refused, "--namespace-selector %.60q is no selector such as team=shop: %v", v.value, err)
-		return
-	}
-	operators := map[string]metav1.LabelSelectorOperator{
-		"=": metav1.LabelSelectorOpIn, "==": metav1.LabelSelectorOpIn, "in": metav1.LabelSelectorOpIn,
-		"!=": metav1.LabelSelectorOpNotIn, "notin": metav1.LabelSelectorOpNotIn,
-		"exists": metav1.LabelSelectorOpExists, "!": metav1.LabelSelectorOpDoesNotExist,
-	}
-	for _, r := range requirements {
-		requirement := common.LabelRequirement{Key: r.Key(), Operator: operators[string(r.Operator())]}
-		if requirement.Operator == "" {
-			v.say(Refused, "--namespace-selector %.60q compares numbers: label the namespaces, and select them by that", v.value)
-			return
-		}
-		for _, value := range r.ValuesUnsorted() {
-			requirement.Values = append(requirement.Values, common.LabelValue(value))
-		}
-		slices.Sort(requirement.Values)
-		p.require(requirement)
-	}
-}
-
-// translateWaveToCluster writes a ClusterRebootPolicy that reads the annotations of Wave.
-func translateWaveToCluster(r *run) {
-	p := r.newClusterPolicy("wave", autorebootv1.CompatibilityWave)
-	all, _ := r.workloads(isOfWave)
-	for _, o := range all {
-		s := r.subject(o)
-		noteScheduling(s)
-		p.cover(s)
-	}
-	p.emit()
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet/files"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // Options of a migration.
@@ -34,6 +35,8 @@ type Options struct {
 	Ports []networkingv1.ServicePort
 	// Namespaces are those of a ClusterRebootPolicy. Defaults to all.
 	Namespaces []string
+	// Pace of restarts. Defaults to PaceReloader.
+	Pace Pace
 }
 
 // Kind is one that a peer is read from.
@@ -83,6 +86,9 @@ type made struct {
 	covered []string
 	remarks []Remark
 	text    []byte
+	// specPath is where the object has the pace of restarts; "" where it has none. comments are by the path of a field below it.
+	specPath string
+	comments map[string]string
 }
 
 // subject begins the translation of an object.
@@ -101,11 +107,12 @@ func (r *run) emit(object runtime.Object, from ...*subject) {
 		m.key = key{networkingv1.GroupVersion.WithKind(o.Kind).GroupKind(), o.Namespace, o.Name}
 	case *autorebootv1.RebootPolicy:
 		o.TypeMeta = metav1.TypeMeta{APIVersion: autorebootv1.GroupVersion.String(), Kind: "RebootPolicy"}
-		m.key = key{autorebootv1.GroupVersion.WithKind(o.Kind).GroupKind(), o.Namespace, o.Name}
+		m.key, m.specPath = key{autorebootv1.GroupVersion.WithKind(o.Kind).GroupKind(), o.Namespace, o.Name}, "spec"
 	case *autorebootv1.ClusterRebootPolicy:
 		o.TypeMeta = metav1.TypeMeta{APIVersion: autorebootv1.GroupVersion.String(), Kind: "ClusterRebootPolicy"}
-		m.key = key{autorebootv1.GroupVersion.WithKind(o.Kind).GroupKind(), "", o.Name}
+		m.key, m.specPath = key{autorebootv1.GroupVersion.WithKind(o.Kind).GroupKind(), "", o.Name}, rules.TemplatePath
 	}
+	m.comments = r.options.profile().comments
 	for _, s := range from {
 		if label := s.label(); !slices.Contains(m.from, label) {
 			m.from = append(m.from, label)
@@ -117,7 +124,8 @@ func (r *run) emit(object runtime.Object, from ...*subject) {
 
 // Result of a migration.
 type Result struct {
-	peer *Peer
+	peer        *Peer
+	differences []string
 	// Documents with content that were read, and Objects in them.
 	Documents, Objects int
 	made               []*made
@@ -141,7 +149,10 @@ func (p *Peer) Run(ctx context.Context, o Options, source Source) (*Result, erro
 	if err := r.check(ctx); err != nil {
 		return nil, err
 	}
-	out := &Result{peer: p, Documents: in.documents, Objects: in.count, Remarks: in.remarks}
+	out := &Result{peer: p, differences: p.Differences, Documents: in.documents, Objects: in.count, Remarks: in.remarks}
+	if slices.ContainsFunc(r.made, func(m *made) bool { return m.specPath != "" }) {
+		out.differences = append([]string{o.profile().difference}, p.Differences...)
+	}
 	for _, s := range r.subjects {
 		out.Remarks = append(out.Remarks, s.remarks...)
 	}
@@ -178,6 +189,9 @@ func (r *run) check(ctx context.Context) error {
 		var err error
 		if m.text, err = render(m.object); err != nil {
 			return fmt.Errorf("%s: %w", m.key, err)
+		}
+		if m.specPath != "" {
+			m.text = withComments(m.text, m.specPath, m.comments)
 		}
 		fmt.Fprintf(&all, "---\n%s", m.text)
 		kept = append(kept, m)

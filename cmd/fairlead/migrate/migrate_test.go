@@ -55,9 +55,7 @@ func TestBadInputIsRefusedWithItsPlaceAndRemedy(t *testing.T) {
 		"an object twice":      {externalName, fmt.Sprintf(service, "[{port: 1}]") + "---\n" + fmt.Sprintf(service, "[{port: 2}]"), "document 2: Service shop/db: is given twice, with other content, and the first was taken"},
 		"what vet refuses":     {externalName, strings.Replace(fmt.Sprintf(service, "[{port: 1}]"), "name: db,", "name: "+strings.Repeat("a", 60)+",", 1), "of which vet says: metadata.name"},
 		"a name that is false": {externalName, strings.Replace(fmt.Sprintf(service, "[{port: 1}]"), "name: db,", "name: off,", 1), "metadata.name: must be text; put it in quotes"},
-		"a pause":              {reloaderPerWorkload, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {reloader.stakater.com/auto: 'true', deployment.reloader.stakater.com/pause-period: soon}}\n", "pause-period]: \"soon\" is no duration such as 5m"},
 		"another annotation":   {reloader, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: r}\nspec: {template: {spec: {containers: [{image: reloader, args: [--auto-annotation=a]}]}}}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {reloader.stakater.com/auto: 'true'}}\n", "--auto-annotation gives an annotation another name"},
-		"a source":             {wavePerWorkload, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {wave.pusher.com/update-on-config-change: 'true', wave.pusher.com/extra-secrets: 'A b'}}\n", "extra-secrets]: \"A b\" is no name"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, plan, result := migrated(t, test.peer, Options{}, test.text)
@@ -147,7 +145,7 @@ func TestAClusterIsReadWithTheRightsOfTheUser(t *testing.T) {
 // The annotations of Secrets count for Reloader, and their data is not asked for.
 func TestOfSecretsTheMetadataAloneIsRead(t *testing.T) {
 	const list = `{"metadata":{},"items":[%s]}`
-	workload := `{"metadata":{"name":"api","namespace":"shop","annotations":{"reloader.stakater.com/search":"true"}},"spec":{"template":{"spec":{"volumes":[{"name":"v","secret":{"secretName":"login"}}]}}}}`
+	workload := `{"metadata":{"name":"api","namespace":"shop","annotations":{"reloader.stakater.com/search":"true"}},"spec":{"template":{"spec":{"containers":[{"name":"a","volumeMounts":[{"name":"v"}]}],"volumes":[{"name":"v","secret":{"secretName":"login"}}]}}}}`
 	secrets := 0
 	s := server{
 		"/apis/apps/v1/deployments": fmt.Sprintf(list, workload), "/apis/apps/v1/statefulsets": fmt.Sprintf(list, ""),

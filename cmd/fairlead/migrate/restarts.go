@@ -5,25 +5,24 @@ package migrate
 
 import (
 	"encoding/json"
-	"regexp"
+	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/references"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 var secretKind = schema.GroupKind{Kind: "Secret"}
 
 var restartDifferences = []string{
-	"A restart waits 15s for further changes (debounce), the next one of the same workload comes 10m after the last at the earliest (cooldown), and a workload has " +
-		"6 a day at most (limit).",
 	"A restart is verified. One that fails is tried again, and halts the policy if it goes on failing.",
 	"A change while the operator is down is found later. What is there when a policy is made is its baseline: nothing restarts.",
 }
@@ -35,43 +34,38 @@ var restartSteps = []string{
 	"Leave what the old project wrote into pod templates: to remove it starts a rollout.",
 }
 
-// nameOfObject is a name that ConfigMaps and Secrets can have.
-var nameOfObject = regexp.MustCompile(`^[a-z0-9]([-a-z0-9.]*[a-z0-9])?$`)
-
-// isTrue reports whether an annotation has a value that Go reads as true.
-func isTrue(text string) bool {
-	value, err := strconv.ParseBool(text)
-	return err == nil && value
-}
-
 // annotation returns one of the workload, or of its pod template.
 func (s *subject) annotation(name string) cursor {
 	c := s.root().in("metadata", "annotations", name)
 	if c.exists() {
 		return c
 	}
-	return s.root().in("spec", "template", "metadata", "annotations", name)
-}
-
-// source is one that a policy watches.
-type source struct {
-	kind autorebootv1.SourceKind
-	name string
+	path := podSpec(s.GroupKind())
+	return s.root().in(path[:max(len(path)-1, 0)]...).in("metadata", "annotations", name)
 }
 
 // source returns the object of a source; nil where the input has it not, or it is not read.
-func (r *run) source(o source, namespace string) *object {
-	switch o.kind {
-	case autorebootv1.SourceConfigMap:
-		return r.get(configMapKind, namespace, o.name)
-	case autorebootv1.SourceSecret:
-		return r.get(secretKind, namespace, o.name)
+func (r *run) source(of rules.SourceName, namespace string) *object {
+	if !isRead(of.Kind) {
+		return nil
 	}
-	return nil
+	return r.get(schema.GroupKind{Kind: string(of.Kind)}, namespace, of.Name)
+}
+
+// isRead reports whether a RebootPolicy reads the annotations of sources of a kind.
+func isRead(kind autorebootv1.SourceKind) bool { return kind != autorebootv1.SourceSecretProviderClass }
+
+// sourceKinds lists all of them.
+var sourceKinds = []autorebootv1.SourceKind{autorebootv1.SourceConfigMap, autorebootv1.SourceSecret, autorebootv1.SourceSecretProviderClass}
+
+// annotated returns what decides for which changes a workload is restarted.
+func (s *subject) annotated() *rules.Workload {
+	return &rules.Workload{Kind: common.KindOfGroup(s.GroupVersionKind.Group, common.WorkloadKind(s.GroupVersionKind.Kind)),
+		Namespace: s.namespace, Name: s.name, Annotations: annotationsOf(s.Get("metadata")), TemplateAnnotations: annotationsOf(s.templateMetadata())}
 }
 
 // referenced returns the sources that a pod template refers to, as a RebootPolicy finds them.
-func referenced(o *object) (found []source, err error) {
+func referenced(o *object) ([]references.Reference, error) {
 	var template corev1.PodTemplateSpec
 	spec := o.podSpec()
 	if spec == nil {
@@ -81,10 +75,7 @@ func referenced(o *object) (found []source, err error) {
 	if err == nil {
 		err = json.Unmarshal(raw, &template.Spec)
 	}
-	for _, ref := range references.Of(&template) {
-		found = append(found, source{ref.Kind, ref.Name})
-	}
-	return found, err
+	return references.Of(&template), err
 }
 
 // sourcesOf returns the sources of workloads, of which the annotations count.
@@ -96,11 +87,8 @@ func sourcesOf(in *input, wanted func(o *object) bool) (found []key) {
 			}
 			refers, _ := referenced(o) // the translation refuses what does not fit
 			for _, src := range refers {
-				if !isRead(src.kind) {
-					continue
-				}
-				k := key{schema.GroupKind{Kind: string(src.kind)}, o.namespace, src.name}
-				if !slices.Contains(found, k) {
+				k := key{schema.GroupKind{Kind: string(src.Kind)}, o.namespace, src.Name}
+				if isRead(src.Kind) && !slices.Contains(found, k) {
 					found = append(found, k)
 				}
 			}
@@ -116,15 +104,121 @@ type policy struct {
 	spec    autorebootv1.RebootPolicySpec
 }
 
-// explicit watches sources alone, and no others that the template refers to.
-func (p *policy) explicit() {
-	explicit := autorebootv1.DiscoveryExplicit
-	p.trigger.Discovery = &explicit
+// read watches what the annotations of the workload ask for, and returns what they say; nil where it is restarted for nothing.
+// Sources of ignored kinds are excluded already.
+func (p *policy) read(r *run, compatibility autorebootv1.Compatibility, takesAll bool, ignored map[autorebootv1.SourceKind]bool) *rules.OnChange {
+	of := rules.OnChangeOf(compatibility, p.annotated())
+	if !of.OptedIn && (of.OptedOut || !takesAll) {
+		p.say(Left, "its annotations ask for no restart")
+		return nil
+	}
+	for _, mistake := range of.Mistakes {
+		p.say(Lost, "%s", mistake)
+	}
+	for _, pattern := range of.Patterns() {
+		p.say(Refused, "%.60q is a regular expression: name the %ss", pattern.Name, pattern.Kind)
+	}
+	refers, err := referenced(p.object)
+	if err != nil {
+		p.say(Refused, "its pod template cannot be read: %v", err)
+	}
+	isNamed := func(kind autorebootv1.SourceKind) bool {
+		return slices.ContainsFunc(of.Names(), func(name rules.SourceName) bool { return name.Kind == kind })
+	}
+	isListed := false // where a kind neither counts as a whole nor is excluded
+	for _, kind := range sourceKinds {
+		claim := of.ClaimToKind(kind, takesAll)
+		isListed = isListed || !ignored[kind] && (claim == rules.IfMarked || claim == rules.NoClaim && isNamed(kind))
+	}
+	watched := p.referenced(r, refers, compatibility, func(ref *references.Reference) rules.Claim {
+		if ignored[ref.Kind] {
+			return rules.NoClaim
+		}
+		return of.ClaimTo(ref.Source(), ref.In, takesAll)
+	})
+	if isListed {
+		p.trigger.Discovery = ptr.To(autorebootv1.DiscoveryExplicit)
+		for _, src := range watched {
+			p.add(src)
+		}
+		if len(watched) > 0 {
+			p.say(Differs, "the sources are listed, since not all that the pod template refers to count: add those that it refers to later")
+		}
+	} else {
+		p.exclude(&of, takesAll, ignored, refers, watched)
+	}
+	for _, name := range of.Names() {
+		if !ignored[name.Kind] && !r.isIgnored(name, p.namespace, of.ClaimTo(name, 0, takesAll), compatibility) {
+			p.add(name)
+		}
+	}
+	if isListed && len(p.trigger.Sources) == 0 && !p.refused {
+		p.say(Left, "its annotations name nothing that its pod template refers to, so that it is restarted for nothing")
+		return nil
+	}
+	if of.Pause > 0 {
+		pause := common.DurationOf(of.Pause)
+		p.spec.Debounce = &autorebootv1.Debounce{QuietPeriod: &pause, MaxDelay: &pause}
+	}
+	return &of
 }
 
-func (p *policy) add(src source) {
-	if !slices.ContainsFunc(p.trigger.Sources, func(s autorebootv1.ConfigSource) bool { return s.Kind == src.kind && s.Name == src.name }) {
-		p.trigger.Sources = append(p.trigger.Sources, autorebootv1.ConfigSource{Kind: src.kind, Name: src.name})
+// referenced returns the sources that count of those that the pod template refers to.
+func (p *policy) referenced(
+	r *run, refers []references.Reference, compatibility autorebootv1.Compatibility, claimTo func(*references.Reference) rules.Claim,
+) (watched []rules.SourceName) {
+	for i := range refers {
+		src, claim := refers[i].Source(), claimTo(&refers[i])
+		if claim == rules.NoClaim {
+			continue
+		}
+		if claim == rules.IfMarked && r.source(src, p.namespace) == nil {
+			p.say(Refused, "%s %s is not in the input, so that it is not known whether it has the annotation %s; give it too", src.Kind, src.Name,
+				rules.ReloaderMatchAnnotation)
+		}
+		if !r.isIgnored(src, p.namespace, claim, compatibility) {
+			watched = append(watched, src)
+		}
+	}
+	return watched
+}
+
+// isIgnored reports whether the annotations of a source have it not count, as far as it is in the input.
+func (r *run) isIgnored(of rules.SourceName, namespace string, claim rules.Claim, compatibility autorebootv1.Compatibility) bool {
+	marks := rules.Marks{}
+	if o := r.source(of, namespace); o != nil {
+		marks = rules.MarksOf(annotationsOf(o.Get("metadata")))
+	}
+	return claim.IsIgnored(marks, compatibility)
+}
+
+// exclude excludes what the pod template refers to and does not count: whole kinds, and single sources of the others.
+func (p *policy) exclude(
+	of *rules.OnChange, takesAll bool, ignored map[autorebootv1.SourceKind]bool, refers []references.Reference, watched []rules.SourceName,
+) {
+	without := map[autorebootv1.SourceKind]bool{}
+	for _, kind := range sourceKinds {
+		if without[kind] = ignored[kind]; !ignored[kind] && of.ClaimToKind(kind, takesAll) == rules.NoClaim {
+			without[kind] = true
+			p.trigger.Exclude = append(p.trigger.Exclude, autorebootv1.ExcludedSource{Kind: kind, Selector: &common.LabelSelector{}})
+		}
+	}
+	left := of.Except()
+	for i := range refers {
+		if src := refers[i].Source(); !slices.Contains(watched, src) && !slices.Contains(left, src) {
+			left = append(left, src)
+		}
+	}
+	for _, src := range left {
+		if !without[src.Kind] {
+			p.trigger.Exclude = append(p.trigger.Exclude, autorebootv1.ExcludedSource{Kind: src.Kind, Name: src.Name})
+		}
+	}
+}
+
+func (p *policy) add(src rules.SourceName) {
+	if !slices.ContainsFunc(p.trigger.Sources, func(s autorebootv1.ConfigSource) bool { return s.Kind == src.Kind && s.Name == src.Name }) {
+		p.trigger.Sources = append(p.trigger.Sources, autorebootv1.ConfigSource{Kind: src.Kind, Name: src.Name})
 	}
 }
 
@@ -132,8 +226,8 @@ func (p *policy) add(src source) {
 func (p *policy) emit(r *run, names map[string]int, more ...*subject) {
 	out := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: p.namespace, Name: p.workloadName(names)}, Spec: p.spec}
 	target := autorebootv1.Target{Kind: common.WorkloadKind(p.GroupVersionKind.Kind), Name: p.name}
-	if p.GroupKind() == rolloutKind {
-		target.Group = rolloutKind.Group
+	if group := p.GroupKind().Group; group != common.AppsGroup {
+		target.Group = group
 	}
 	out.Spec.Targets = []autorebootv1.Target{target}
 	trigger := autorebootv1.Trigger{Name: "config", Type: autorebootv1.TriggerConfigChange}
@@ -141,7 +235,14 @@ func (p *policy) emit(r *run, names map[string]int, more ...*subject) {
 		trigger.ConfigChange = &c
 	}
 	out.Spec.Triggers = []autorebootv1.Trigger{trigger}
+	r.options.profile().apply(&out.Spec)
 	r.emit(out, append([]*subject{p.subject}, more...)...)
+	if p.spec.Debounce != nil {
+		out.Spec.Debounce = p.spec.Debounce
+		made := r.made[len(r.made)-1]
+		made.comments = maps.Clone(made.comments)
+		made.comments["debounce"] = "As with the pause of Reloader, what changes in this time restarts the Deployment at its end, once."
+	}
 }
 
 // workloadName is the name of an object for one workload: that of the workload, with its kind where another kind has one of
@@ -173,7 +274,7 @@ func (r *run) workloads(wanted func(o *object) bool, more ...schema.GroupKind) (
 	for _, kind := range []schema.GroupKind{jobKind, cronJobKind, {Group: "apps.openshift.io", Kind: "DeploymentConfig"}} {
 		for _, o := range r.objects[kind] {
 			if wanted(o) && !slices.Contains(more, kind) {
-				r.subject(o).say(Refused, "a RebootPolicy restarts Deployments, StatefulSets, DaemonSets and Argo Rollouts: leave it to the old project")
+				r.subject(o).say(Refused, "no policy is written for its kind: leave it to the old project")
 			}
 		}
 	}

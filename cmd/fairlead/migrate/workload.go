@@ -4,7 +4,6 @@
 package migrate
 
 import (
-	"maps"
 	"slices"
 	"strings"
 
@@ -15,6 +14,7 @@ import (
 )
 
 var (
+	namespaceKind   = schema.GroupKind{Kind: "Namespace"}
 	configMapKind   = schema.GroupKind{Kind: "ConfigMap"}
 	deploymentKind  = schema.GroupKind{Group: "apps", Kind: "Deployment"}
 	statefulSetKind = schema.GroupKind{Group: "apps", Kind: "StatefulSet"}
@@ -27,8 +27,7 @@ var (
 	// restartedKinds are those that a RebootPolicy restarts.
 	restartedKinds = []schema.GroupKind{deploymentKind, statefulSetKind, daemonSetKind, rolloutKind}
 
-	// batchKinds are those that a RebootPolicy with the annotations of another project restarts besides, where the operator's
-	// configuration has them.
+	// batchKinds are those that a RebootPolicy restarts besides, where the operator's configuration has them.
 	batchKinds = []schema.GroupKind{cronJobKind, jobKind}
 
 	deploymentReads  = Kind{GroupKind: deploymentKind, Version: "v1", Plural: "deployments"}
@@ -74,97 +73,58 @@ func containerOf(o *object, project string) *manifest.Node {
 	return nil
 }
 
-// setting is a value that a process was started with.
+// setting is a variable that a process was started with.
 type setting struct {
 	value string
 	cursor
-	env bool // and no argument
+	isKnown bool
 }
 
-// settings reads the environment of a container, and then the flags, which win. Names are those of the flags. Values of
-// ConfigMaps are those of the input.
-func (r *run) settings(s *subject, project, prefix string) map[string]setting {
+// environment returns the variables of the container of a project that are wanted. Values of ConfigMaps are those of the input.
+func (r *run) environment(s *subject, project string, wanted func(name string) bool) map[string]setting {
 	found := map[string]setting{}
-	c := s.root().in(podSpec(s.GroupKind())...)
-	for _, container := range c.in("containers").items() {
+	set := func(name, value string, at cursor) {
+		if wanted(name) {
+			found[name] = setting{value, at, true}
+		}
+	}
+	for _, container := range s.root().in(podSpec(s.GroupKind())...).in("containers").items() {
 		if container.n != containerOf(s.object, project) {
 			continue
 		}
-		r.environment(found, container, prefix)
-		arguments := slices.Concat(container.in("command").items(), container.in("args").items())
-		for i := 0; i < len(arguments); i++ {
-			i += argument(found, arguments[i:])
+		for _, from := range container.in("envFrom").items() {
+			first, ref := from.in("prefix").text(), from.in("configMapRef")
+			r.configMap(ref, func(key, value string) { set(first+key, value, ref) })
+			if from.in("secretRef").exists() {
+				from.in("secretRef").say(Lost, "a Secret is not read; give what it sets as arguments")
+			}
 		}
-	}
-	for _, name := range slices.Sorted(maps.Keys(found)) {
-		if v := found[name]; strings.Contains(v.value, "$(") {
-			v.say(Refused, "--%s refers to a variable; write its value into the manifest", name)
+		for _, env := range container.in("env").items() {
+			name := env.in("name").text()
+			if !wanted(name) {
+				env.use()
+				continue
+			}
+			switch from := env.in("valueFrom"); {
+			case !from.exists():
+				set(name, env.in("value").text(), env.in("value"))
+			case from.in("fieldRef").in("fieldPath").is("metadata.namespace") && from.in("fieldRef").exists():
+				found[name] = setting{s.namespace, from, s.namespace != ""}
+			case from.in("configMapKeyRef").exists():
+				ref := from.in("configMapKeyRef")
+				key := ref.in("key").text()
+				r.configMap(ref, func(has, value string) {
+					if has == key {
+						set(name, value, ref)
+					}
+				})
+			default:
+				found[name] = setting{cursor: from}
+				from.use()
+			}
 		}
 	}
 	return found
-}
-
-// environment reads the variables of a container whose names have a prefix.
-func (r *run) environment(found map[string]setting, container cursor, prefix string) {
-	set := func(name, value string, at cursor) {
-		if name, is := strings.CutPrefix(name, prefix); is {
-			found[strings.ReplaceAll(strings.ToLower(name), "_", "-")] = setting{value, at, true}
-		}
-	}
-	for _, from := range container.in("envFrom").items() {
-		first, ref := from.in("prefix").text(), from.in("configMapRef")
-		r.configMap(ref, func(key, value string) { set(first+key, value, ref) })
-		if from.in("secretRef").exists() {
-			from.in("secretRef").say(Lost, "a Secret is not read; give what it sets as arguments")
-		}
-	}
-	for _, env := range container.in("env").items() {
-		name := env.in("name").text()
-		if !strings.HasPrefix(name, prefix) {
-			env.use()
-			continue
-		}
-		switch from := env.in("valueFrom"); {
-		case !from.exists():
-			set(name, env.in("value").text(), env.in("value"))
-		case from.in("configMapKeyRef").exists():
-			ref := from.in("configMapKeyRef")
-			wanted := ref.in("key").text()
-			r.configMap(ref, func(key, value string) {
-				if key == wanted {
-					set(name, value, ref)
-				}
-			})
-		default:
-			from.say(Refused, "sets %s from what is not read here; write the value into the manifest", name)
-		}
-	}
-}
-
-// argument reads a flag, and returns how many further arguments belong to it.
-func argument(found map[string]setting, arguments []cursor) int {
-	text := arguments[0].text()
-	name, is := strings.CutPrefix(text, "--")
-	if !is {
-		return 0
-	}
-	name, value, assigned := strings.Cut(name, "=")
-	if off, is := strings.CutPrefix(name, "no-"); is && !assigned {
-		found[off] = setting{"false", arguments[0], false}
-		return 0
-	}
-	if !assigned && len(arguments) > 1 {
-		if next, _ := arguments[1].n.Value.(string); !strings.HasPrefix(next, "-") && next != "" {
-			found[name] = setting{next, arguments[0], false}
-			arguments[1].use()
-			return 1
-		}
-	}
-	if !assigned {
-		value = "true"
-	}
-	found[name] = setting{value, arguments[0], false}
-	return 0
 }
 
 // configMap calls visit with what a ConfigMap holds that a reference names.
@@ -218,27 +178,27 @@ func under(list *manifest.Node, keys ...string) (found []*manifest.Node) {
 	return found
 }
 
-// podTemplate returns the template of the pods that a workload makes; nil where it makes none.
-func (o *object) podTemplate() *manifest.Node {
-	path := podSpec(o.GroupKind())
-	n := o.Node
-	for _, k := range path[:max(len(path)-1, 0)] {
-		n = n.Get(k)
-	}
-	if len(path) < 2 {
-		return nil
-	}
-	return n
-}
-
 // podSpec returns the spec of the pods that an object makes; nil where it makes none.
 func (o *object) podSpec() *manifest.Node {
 	path := podSpec(o.GroupKind())
 	if path == nil {
 		return nil
 	}
+	return o.below(path...)
+}
+
+// templateMetadata returns the metadata of the pod template of a workload; nil where it has none.
+func (o *object) templateMetadata() *manifest.Node {
+	path := podSpec(o.GroupKind())
+	if len(path) < 2 {
+		return nil
+	}
+	return o.below(append(slices.Clone(path[:len(path)-1]), "metadata")...)
+}
+
+func (o *object) below(keys ...string) *manifest.Node {
 	n := o.Node
-	for _, k := range path {
+	for _, k := range keys {
 		n = n.Get(k)
 	}
 	return n

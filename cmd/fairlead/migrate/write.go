@@ -92,7 +92,7 @@ func (r *Result) WritePlan(to io.Writer) error {
 	r.section(&out, "Left as it is:", Left)
 	r.section(&out, "In the input already:", Differs)
 	if len(r.made) > 0 {
-		list(&out, "What differs for all of them:", r.peer.Differences)
+		list(&out, "What differs for all of them:", r.differences)
 		list(&out, "Steps:", r.peer.Steps)
 	}
 	_, err := to.Write(out.Bytes())
@@ -159,6 +159,24 @@ func line(out *bytes.Buffer, prefix, content string) {
 		length += len(word)
 	}
 	out.WriteByte('\n')
+}
+
+// withComments returns an object with comments above some fields, which are by their path below another one.
+func withComments(object []byte, below string, comments map[string]string) []byte {
+	var out bytes.Buffer
+	var above []string // by depth
+	for text := range bytes.Lines(object) {
+		indent := (len(text) - len(bytes.TrimLeft(text, " "))) / 2
+		key, _, isField := strings.Cut(strings.TrimSpace(string(text)), ":")
+		if isField && !strings.HasPrefix(key, "-") && indent <= len(above) {
+			above = append(above[:indent], key)
+			if path, is := strings.CutPrefix(strings.Join(above, "."), below+"."); is && comments[path] != "" {
+				fmt.Fprintf(&out, "%*s# %s\n", 2*indent, "", comments[path])
+			}
+		}
+		out.Write(text)
+	}
+	return out.Bytes()
 }
 
 func capital(word string) string { return strings.ToUpper(word[:1]) + word[1:] }

@@ -7,6 +7,7 @@ package conditions
 
 import (
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,6 +48,19 @@ func (u *Update) SetSuspended(isSuspended bool, effect string) {
 // SetNotWaiting sets that nothing waits.
 func (u *Update) SetNotWaiting() {
 	u.Set(common.ConditionWaiting, metav1.ConditionFalse, common.ReasonNothingPending, "nothing waits")
+}
+
+// SetDeleting sets that an object is being deleted, and the effect of that.
+func (u *Update) SetDeleting(object metav1.Object, effect string) {
+	u.Set(common.ConditionReady, metav1.ConditionFalse, common.ReasonDeleting, "the object is being deleted: "+effect+KeptBy(object))
+}
+
+// KeptBy returns what keeps an object that is being deleted, as the end of a sentence; "" for nothing.
+func KeptBy(object metav1.Object) string {
+	if len(object.GetFinalizers()) == 0 {
+		return ""
+	}
+	return ". It is kept by the finalizers " + strings.Join(object.GetFinalizers(), ", ")
 }
 
 // Keep makes a condition one of this generation, and reports whether there is one.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/secretsstore"
 )
 
@@ -24,42 +25,53 @@ type Reference struct {
 	Optional bool
 	// RequiredKeys are those without which no pod starts, each once and in order.
 	RequiredKeys []string
+	// In has the places that name it.
+	In rules.Place
 }
+
+// Source returns the name of what is referred to.
+func (r *Reference) Source() rules.SourceName { return rules.SourceName{Kind: r.Kind, Name: r.Name} }
 
 // Of returns what the template refers to, ordered by kind and name.
 func Of(template *corev1.PodTemplateSpec) []Reference {
-	found := collector{}
-	spec := &template.Spec
-	for i := range spec.InitContainers {
-		found.addContainer(&spec.InitContainers[i])
+	found := collector{references: map[rules.SourceName]*Reference{}}
+	spec, mounted := &template.Spec, map[string]bool{}
+	add := func(containers []corev1.Container, in rules.Place) {
+		found.in = in
+		for i := range containers {
+			found.addContainer(&containers[i])
+			for j := range containers[i].VolumeMounts {
+				mounted[containers[i].VolumeMounts[j].Name] = true
+			}
+		}
 	}
-	for i := range spec.Containers {
-		found.addContainer(&spec.Containers[i])
-	}
+	add(spec.InitContainers, rules.InInitEnv)
+	add(spec.Containers, rules.InEnv)
 	for i := range spec.Volumes {
+		if found.in = rules.InVolume; mounted[spec.Volumes[i].Name] {
+			found.in = rules.InMount
+		}
 		found.addVolume(&spec.Volumes[i].VolumeSource)
 	}
 	return found.sorted()
 }
 
-type id struct {
-	kind autorebootv1.SourceKind
-	name string
+// collector gathers references, which are in one place at a time.
+type collector struct {
+	references map[rules.SourceName]*Reference
+	in         rules.Place
 }
 
-// collector gathers references.
-type collector map[id]*Reference
-
 // addAll notes that every key of an object is used.
-func (f collector) addAll(kind autorebootv1.SourceKind, name string, optional *bool) {
+func (f *collector) addAll(kind autorebootv1.SourceKind, name string, optional *bool) {
 	if r := f.reference(kind, name, optional); r != nil {
 		r.Keys = nil
 	}
 }
 
 // addKeys notes that some keys of an object are used.
-func (f collector) addKeys(kind autorebootv1.SourceKind, name string, optional *bool, keys ...string) {
-	_, known := f[id{kind, name}]
+func (f *collector) addKeys(kind autorebootv1.SourceKind, name string, optional *bool, keys ...string) {
+	_, known := f.references[rules.SourceName{Kind: kind, Name: name}]
 	r := f.reference(kind, name, optional)
 	if r == nil {
 		return
@@ -73,23 +85,24 @@ func (f collector) addKeys(kind autorebootv1.SourceKind, name string, optional *
 }
 
 // reference finds or makes a reference; nil is one to nothing.
-func (f collector) reference(kind autorebootv1.SourceKind, name string, optional *bool) *Reference {
+func (f *collector) reference(kind autorebootv1.SourceKind, name string, optional *bool) *Reference {
 	if name == "" { // the API lets it pass, and the kubelet does not
 		return nil
 	}
 	may := optional != nil && *optional
-	r := f[id{kind, name}]
+	id := rules.SourceName{Kind: kind, Name: name}
+	r := f.references[id]
 	if r == nil {
 		r = &Reference{Kind: kind, Name: name, Optional: may}
-		f[id{kind, name}] = r
+		f.references[id] = r
 	}
-	r.Optional = r.Optional && may
+	r.Optional, r.In = r.Optional && may, r.In|f.in
 	return r
 }
 
-func (f collector) sorted() []Reference {
-	all := make([]Reference, 0, len(f))
-	for _, r := range f {
+func (f *collector) sorted() []Reference {
+	all := make([]Reference, 0, len(f.references))
+	for _, r := range f.references {
 		slices.Sort(r.Keys)
 		slices.Sort(r.RequiredKeys)
 		r.Keys, r.RequiredKeys = slices.Compact(r.Keys), slices.Compact(r.RequiredKeys)
@@ -107,7 +120,7 @@ const (
 	class     = autorebootv1.SourceSecretProviderClass
 )
 
-func (f collector) addContainer(c *corev1.Container) {
+func (f *collector) addContainer(c *corev1.Container) {
 	for i := range c.Env {
 		from := c.Env[i].ValueFrom
 		if from == nil {
@@ -130,7 +143,7 @@ func (f collector) addContainer(c *corev1.Container) {
 	}
 }
 
-func (f collector) addVolume(v *corev1.VolumeSource) {
+func (f *collector) addVolume(v *corev1.VolumeSource) {
 	if v.ConfigMap != nil {
 		f.addItems(configMap, v.ConfigMap.Name, v.ConfigMap.Optional, v.ConfigMap.Items)
 	}
@@ -151,7 +164,7 @@ func (f collector) addVolume(v *corev1.VolumeSource) {
 	f.addCredentials(v)
 }
 
-func (f collector) addProjection(p *corev1.VolumeProjection) {
+func (f *collector) addProjection(p *corev1.VolumeProjection) {
 	if p.ConfigMap != nil {
 		f.addItems(configMap, p.ConfigMap.Name, p.ConfigMap.Optional, p.ConfigMap.Items)
 	}
@@ -161,7 +174,7 @@ func (f collector) addProjection(p *corev1.VolumeProjection) {
 }
 
 // addItems notes the keys that a volume shows, which are all where none is listed.
-func (f collector) addItems(kind autorebootv1.SourceKind, name string, optional *bool, items []corev1.KeyToPath) {
+func (f *collector) addItems(kind autorebootv1.SourceKind, name string, optional *bool, items []corev1.KeyToPath) {
 	if len(items) == 0 {
 		f.addAll(kind, name, optional)
 		return
@@ -174,7 +187,8 @@ func (f collector) addItems(kind autorebootv1.SourceKind, name string, optional 
 }
 
 // addCredentials notes the Secrets with which volumes are mounted.
-func (f collector) addCredentials(v *corev1.VolumeSource) {
+func (f *collector) addCredentials(v *corev1.VolumeSource) {
+	f.in = rules.InCredentials
 	if v.AzureFile != nil {
 		f.addAll(secret, v.AzureFile.SecretName, nil)
 	}

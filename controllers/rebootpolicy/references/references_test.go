@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/references"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 const (
@@ -122,12 +124,39 @@ func TestOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			before := (&corev1.PodTemplateSpec{Spec: c.spec}).DeepCopy()
 			template := before.DeepCopy()
-			if diff := cmp.Diff(c.want, references.Of(template)); diff != "" {
+			if diff := cmp.Diff(c.want, references.Of(template), withoutPlaces); diff != "" {
 				t.Error(diff)
 			}
 			if diff := cmp.Diff(before, template); diff != "" {
 				t.Errorf("the template was changed: %s", diff)
 			}
 		})
+	}
+}
+
+var withoutPlaces = cmpopts.IgnoreFields(references.Reference{}, "In")
+
+// Other projects look at some of the places alone.
+func TestEachPlaceOfAReferenceIsTold(t *testing.T) {
+	mounts := func(names ...string) (all []corev1.VolumeMount) {
+		for _, name := range names {
+			all = append(all, corev1.VolumeMount{Name: name})
+		}
+		return all
+	}
+	share := corev1.VolumeSource{AzureFile: &corev1.AzureFileVolumeSource{SecretName: "login"}}
+	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
+		InitContainers: []corev1.Container{{Env: []corev1.EnvVar{secretEnv("init", "k", nil), secretEnv("both", "k", nil)}, VolumeMounts: mounts("early")}},
+		Containers:     []corev1.Container{{Env: []corev1.EnvVar{secretEnv("both", "k", nil)}, VolumeMounts: mounts("late", "share")}},
+		Volumes:        []corev1.Volume{secretVolume("early", nil), secretVolume("late", nil), secretVolume("left", nil), {Name: "share", VolumeSource: share}},
+	}}
+	want := map[string]rules.Place{"init": rules.InInitEnv, "both": rules.InEnv | rules.InInitEnv, "early": rules.InMount, "late": rules.InMount,
+		"left": rules.InVolume, "login": rules.InCredentials}
+	got := map[string]rules.Place{}
+	for _, ref := range references.Of(template) {
+		got[ref.Name] = ref.In
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
 	}
 }

@@ -67,7 +67,7 @@ func (a *Assumed) AddMissing(ref Ref) { a.sources[ref] = &assumption{} }
 
 // Select returns the sources of a namespace that exist and have labels.
 func (a *Assumed) Select(
-	_ context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector,
+	_ context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector, _ int,
 ) (found []Ref, _ error) {
 	for ref, s := range a.sources {
 		if ref.Kind == kind && ref.Namespace == by.Namespace && s.content != nil && selector.Matches(s.labels) {

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // content is a source as it was read. It is not kept.
@@ -23,7 +25,7 @@ type content struct {
 	immutable bool
 	fields    []metav1.ManagedFieldsEntry
 	data      map[string][]byte
-	marks     Marks
+	marks     rules.Marks
 	// mounts are those of a SecretProviderClass, of which one has what counts, and written is when that was written; zero for
 	// another kind, of which the fields say so.
 	mounts  []mount

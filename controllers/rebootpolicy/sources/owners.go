@@ -190,29 +190,33 @@ func (s *Sources) notify(owners []types.NamespacedName) {
 	}
 }
 
-// MaxSelected is how many sources a selector may match.
-const MaxSelected = 64
+const (
+	// MaxSelected is how many sources a selector may match that are to be observed.
+	MaxSelected = 64
+	// MaxExcluded is how many it may match that are not: of these the names alone are kept.
+	MaxExcluded = 2000
+)
 
-// ErrTooMany means that a selector matches more than MaxSelected sources.
+// ErrTooMany means that a selector matches too many sources.
 var ErrTooMany = errors.New("too many sources")
 
-// Select returns the sources of the owner's namespace whose labels match, ordered by name. The owner
+// Select returns the sources of the owner's namespace whose labels match, at most so many, ordered by name. The owner
 // is notified when others match, until the Observe after its next; where nothing is watched, as it is
 // of anything. The error is ErrTooMany, or that of the API server, as for a list that is forbidden.
 func (s *Sources) Select(
-	ctx context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector,
+	ctx context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector, most int,
 ) ([]Ref, error) {
 	from := scope{kind, by.Namespace}
 	watched := s.addSelector(by, selection{from, selector.String()}, selector)
 	var names []string
 	var err error
 	if watched {
-		names, err = s.listCached(ctx, from, selector)
+		names, err = s.listCached(ctx, from, selector, most)
 	} else {
-		names, err = s.reader.list(ctx, from, selector, MaxSelected+1)
+		names, err = s.reader.list(ctx, from, selector, int64(most)+1)
 	}
-	if err == nil && len(names) > MaxSelected {
-		err = fmt.Errorf("%w: more than %d match", ErrTooMany, MaxSelected)
+	if err == nil && len(names) > most {
+		err = fmt.Errorf("%w: more than %d match", ErrTooMany, most)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("select %ss of namespace %s by %q: %w", strings.ToLower(string(kind)), by.Namespace, selector, err)
@@ -238,11 +242,11 @@ func (s *Sources) addSelector(by types.NamespacedName, what selection, selector 
 }
 
 // listCached lists from the cache, which hands out its own objects: they are read, and left alone.
-func (s *Sources) listCached(ctx context.Context, from scope, selector labels.Selector) ([]string, error) {
+func (s *Sources) listCached(ctx context.Context, from scope, selector labels.Selector, most int) ([]string, error) {
 	var list metav1.PartialObjectMetadataList
 	list.SetGroupVersionKind(gvk(from.kind + "List"))
 	if err := s.options.Cache.List(ctx, &list, client.InNamespace(from.namespace),
-		client.MatchingLabelsSelector{Selector: selector}, client.Limit(MaxSelected+1)); err != nil {
+		client.MatchingLabelsSelector{Selector: selector}, client.Limit(int64(most)+1)); err != nil {
 		return nil, err
 	}
 	names := make([]string, len(list.Items))

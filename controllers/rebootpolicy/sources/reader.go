@@ -15,7 +15,6 @@ import (
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/api/common"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
@@ -60,11 +59,8 @@ func (a *apiReader) read(ctx context.Context, ref Ref) (*content, error) {
 }
 
 func contentOf(meta *metav1.ObjectMeta, data map[string][]byte) *content {
-	has := func(annotation string) bool { return meta.Annotations[annotation] == "true" }
-	return &content{version: meta.ResourceVersion, created: meta.CreationTimestamp.Time, fields: meta.ManagedFields, data: data, marks: Marks{
-		Ignore: has(common.IgnoreAnnotation), ReloaderIgnore: has(rules.ReloaderIgnoreAnnotation),
-		ReloaderMatch: has(rules.ReloaderMatchAnnotation),
-	}}
+	return &content{version: meta.ResourceVersion, created: meta.CreationTimestamp.Time, fields: meta.ManagedFields, data: data,
+		marks: rules.MarksOf(meta.Annotations)}
 }
 
 func (a *apiReader) list(ctx context.Context, from scope, selector labels.Selector, most int64) ([]string, error) {

@@ -259,7 +259,7 @@ func TestSelectAnswersTheSourcesOfTheOwnersNamespace(t *testing.T) {
 		add(secret("a"), "red")
 		add(secret("c"), "blue")
 		add(Ref{Kind: autorebootv1.SourceSecret, Namespace: "elsewhere", Name: "d"}, "red")
-		refs, err := s.Select(t.Context(), alice, autorebootv1.SourceSecret, red)
+		refs, err := s.Select(t.Context(), alice, autorebootv1.SourceSecret, red, MaxSelected)
 		if err != nil || !slices.Equal(names(refs), []string{"a", "b"}) || refs[0] != secret("a") {
 			t.Errorf("mode %v: got %v, %v", mode, refs, err)
 		}
@@ -269,17 +269,17 @@ func TestSelectAnswersTheSourcesOfTheOwnersNamespace(t *testing.T) {
 		for i := range MaxSelected - 2 {
 			add(secret("more-"+strconv.Itoa(i)), "red")
 		}
-		if refs, err = s.Select(t.Context(), alice, autorebootv1.SourceSecret, red); err != nil || len(refs) != MaxSelected {
+		if refs, err = s.Select(t.Context(), alice, autorebootv1.SourceSecret, red, MaxSelected); err != nil || len(refs) != MaxSelected {
 			t.Errorf("mode %v: got %d, %v", mode, len(refs), err)
 		}
 		add(secret("one-more"), "red")
-		if _, err = s.Select(t.Context(), alice, autorebootv1.SourceSecret, red); !errors.Is(err, ErrTooMany) {
+		if _, err = s.Select(t.Context(), alice, autorebootv1.SourceSecret, red, MaxSelected); !errors.Is(err, ErrTooMany) {
 			t.Errorf("mode %v: got %v", mode, err)
 		}
 	}
 	s := newSuite(t, Poll)
 	s.fail = apierrors.NewForbidden(corev1.Resource("secrets"), "", nil)
-	if _, err := s.Select(t.Context(), alice, autorebootv1.SourceSecret, red); !apierrors.IsForbidden(err) {
+	if _, err := s.Select(t.Context(), alice, autorebootv1.SourceSecret, red, MaxSelected); !apierrors.IsForbidden(err) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -290,7 +290,7 @@ func TestSelectorsNotifyWhenOthersMatch(t *testing.T) {
 	s := newSuite(t, Watch)
 	s.options.Cache = &fakeCache{}
 	pick := func(by types.NamespacedName) {
-		if _, err := s.Select(t.Context(), by, autorebootv1.SourceSecret, red); err != nil {
+		if _, err := s.Select(t.Context(), by, autorebootv1.SourceSecret, red, MaxSelected); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/internal/delayqueue"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
@@ -79,7 +80,7 @@ type State struct {
 	// NotAfter is when the certificate expires; zero without one.
 	NotAfter time.Time
 	// Marks are what the annotations of the source say about whether it counts; zero while unknown.
-	Marks Marks
+	Marks rules.Marks
 	// Mounts are the pods that have mounted a SecretProviderClass; nil for another kind.
 	Mounts *Mounts
 	// Watched means that a watch shows the source to exist: its deletion would be observed.
@@ -89,12 +90,6 @@ type State struct {
 	// Err is the cause, for the log alone: it may have details that a status must not. That of a SecretProviderClass which is
 	// Forbidden or NotServed is a sentence with a remedy.
 	Err error
-}
-
-// Marks are annotations of a source with the value "true".
-type Marks struct {
-	// Ignore is common.IgnoreAnnotation, and the others are those of Reloader.
-	Ignore, ReloaderIgnore, ReloaderMatch bool
 }
 
 // Why a State is unknown.

@@ -64,7 +64,7 @@ func inTemplate(path string) string {
 // Workload is what decides whether a policy takes one.
 type Workload struct {
 	Kind                                     common.WorkloadKind
-	Name                                     string
+	Namespace, Name                          string
 	Labels, Annotations, TemplateAnnotations map[string]string
 }
 
@@ -86,7 +86,7 @@ func Takes(spec *autorebootv1.RebootPolicySpec, w *Workload) bool {
 			continue
 		}
 		if onChange == nil {
-			read := OnChangeOf(spec.Compatibility, w.Annotations, w.TemplateAnnotations)
+			read := OnChangeOf(spec.Compatibility, w)
 			onChange = &read
 		}
 		if onChange.Selects(t) {
