@@ -6,6 +6,7 @@ package admission
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"maps"
 	"slices"
 	"strconv"
@@ -31,14 +32,20 @@ var escape = strings.NewReplacer("~", "~0", "/", "~1")
 // operations on the object that a user wrote; nil where there is none. That object may have members that the type does not
 // know, and lack ones that it always writes. No operation touches either, nor removes more than reserved annotations.
 func newPatch(written, before, after jsontext.Value) ([]byte, error) {
-	var patch []operation
-	if diff(&patch, "", written, before, after); patch == nil {
-		return nil, nil
+	var p patch
+	p.diff("", written, before, after)
+	if p.operations == nil || p.err != nil {
+		return nil, p.err
 	}
-	return json.Marshal(patch)
+	return json.Marshal(p.operations)
 }
 
-func diff(patch *[]operation, path string, written, before, after jsontext.Value) {
+type patch struct {
+	operations []operation
+	err        error
+}
+
+func (p *patch) diff(path string, written, before, after jsontext.Value) {
 	if bytes.Equal(before, after) {
 		return
 	}
@@ -46,50 +53,53 @@ func diff(patch *[]operation, path string, written, before, after jsontext.Value
 	if written == nil {
 		op = "add"
 	}
-	was, is := membersOf(before), membersOf(after)
+	was, is := p.members(before), p.members(after)
 	switch {
 	case was != nil && (is != nil || after == nil):
-		members := membersOf(written)
+		members := p.members(written)
 		if members == nil && is != nil { // the type writes an object where the user wrote none
-			*patch = append(*patch, operation{op, path, json.RawMessage("{}")})
+			p.add(op, path, jsontext.Value("{}"))
 		}
 		names := maps.Clone(was)
 		maps.Copy(names, is)
 		for _, name := range slices.Sorted(maps.Keys(names)) {
-			diff(patch, path+"/"+escape.Replace(name), members[name], was[name], is[name])
+			p.diff(path+"/"+escape.Replace(name), members[name], was[name], is[name])
 		}
-	case isList(before) && isList(after):
-		was, is, all := itemsOf(before), itemsOf(after), itemsOf(written)
+	case before.Kind() == jsontext.KindBeginArray && after.Kind() == jsontext.KindBeginArray:
+		was, is, all := p.items(before), p.items(after), p.items(written)
 		for i := range is {
 			if i < min(len(was), len(all)) {
-				diff(patch, path+"/"+strconv.Itoa(i), all[i], was[i], is[i])
+				p.diff(path+"/"+strconv.Itoa(i), all[i], was[i], is[i])
 			} else {
-				*patch = append(*patch, operation{"add", path + "/-", json.RawMessage(is[i])})
+				p.add("add", path+"/-", is[i])
 			}
 		}
 	case after != nil:
-		*patch = append(*patch, operation{op, path, json.RawMessage(after)})
+		p.add(op, path, after)
 	case written != nil && strings.HasPrefix(path, reservedPath):
-		*patch = append(*patch, operation{Op: "remove", Path: path})
+		p.add("remove", path, nil)
 	}
+}
+
+func (p *patch) add(op, path string, value jsontext.Value) {
+	p.operations = append(p.operations, operation{op, path, json.RawMessage(value)})
 }
 
 // lenient takes all that the API server does.
 var lenient = []jsonv2.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
-// membersOf returns the members of an object; nil where the value is none.
-func membersOf(value jsontext.Value) (members map[string]jsontext.Value) {
-	if bytes.HasPrefix(value, []byte("{")) {
-		_ = jsonv2.Unmarshal(value, &members, lenient...) // another decoder has read it, so that it is valid
+// members returns the members of an object; nil where the value is none.
+func (p *patch) members(value jsontext.Value) (members map[string]jsontext.Value) {
+	if value.Kind() == jsontext.KindBeginObject {
+		p.err = errors.Join(p.err, jsonv2.Unmarshal(value, &members, lenient...))
 	}
 	return members
 }
 
-func isList(value jsontext.Value) bool { return bytes.HasPrefix(value, []byte("[")) }
-
-func itemsOf(value jsontext.Value) (items []jsontext.Value) {
-	if isList(value) {
-		_ = jsonv2.Unmarshal(value, &items, lenient...)
+// items returns the items of a list; nil where the value is none.
+func (p *patch) items(value jsontext.Value) (items []jsontext.Value) {
+	if value.Kind() == jsontext.KindBeginArray {
+		p.err = errors.Join(p.err, jsonv2.Unmarshal(value, &items, lenient...))
 	}
 	return items
 }
