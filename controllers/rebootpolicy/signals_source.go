@@ -107,6 +107,10 @@ func (o *observation) addSourceProblem(from *sourceRef, state *sources.State) {
 	}
 }
 
+// expiresSoon is how long before its expiry a certificate that pods hold waits for no window any more: to wait would end in the
+// outage that the renewal prevents.
+const expiresSoon = 24 * time.Hour
+
 // signalOf returns what a trigger sees of a source.
 func (r *Reconciler) signalOf(o *observation, from *sourceRef, state *sources.State) restart.Signal {
 	t := from.trigger
@@ -127,7 +131,7 @@ func (r *Reconciler) signalOf(o *observation, from *sourceRef, state *sources.St
 		out.SilentDelete = *c.OnDelete == autorebootv1.SourceIgnore
 	}
 	if c := t.CertificateRenewal; c != nil {
-		out.Urgent = c.IgnoreWindowsBefore.Or(0)
+		out.Urgent = expiresSoon
 		out.SilentCreate, out.SilentDelete = true, true // neither is a renewal
 		if !state.NotAfter.IsZero() {
 			out.Expires = &state.NotAfter
