@@ -29,7 +29,7 @@ type Calendar struct {
 	Windows []Window `json:"windows,omitempty"`
 
 	// blackouts are spans of time in which no restart and no run begins. They win over windows, and over
-	// ignoreWindowsBefore.
+	// urgency.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map

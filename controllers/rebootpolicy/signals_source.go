@@ -129,6 +129,10 @@ func (w *workload) isReady() bool {
 	return slices.ContainsFunc(w.Pods, func(p restart.Pod) bool { return p.Ready })
 }
 
+// expiresSoon is how long before its expiry a certificate that pods hold waits for no window any more: to wait would end in the
+// outage that the renewal prevents.
+const expiresSoon = 24 * time.Hour
+
 // signalOf returns what a trigger sees of a source.
 func (r *Reconciler) signalOf(o *observation, from *sourceRef, state *sources.State) restart.Signal {
 	t := from.trigger
@@ -149,7 +153,7 @@ func (r *Reconciler) signalOf(o *observation, from *sourceRef, state *sources.St
 		out.SilentDelete = *c.OnDelete == autorebootv1.SourceIgnore
 	}
 	if c := t.CertificateRenewal; c != nil {
-		out.Urgent = c.IgnoreWindowsBefore.Or(0)
+		out.Urgent = expiresSoon
 		out.SilentCreate, out.SilentDelete = true, true // neither is a renewal
 		if !state.NotAfter.IsZero() {
 			out.Expires = &state.NotAfter

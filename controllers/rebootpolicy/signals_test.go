@@ -212,7 +212,7 @@ func TestSelectedSources(t *testing.T) {
 }
 
 func TestACertificateIsUrgentAndExpires(t *testing.T) {
-	s := newSuite(t, target+`triggers: [{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: web-tls, ignoreWindowsBefore: 24h}}]`, deployment("api", 1, nil)...)
+	s := newSuite(t, target+`triggers: [{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: web-tls}}]`, deployment("api", 1, nil)...)
 	expires := epoch.Add(48 * time.Hour)
 	s.content.states["Secret/web-tls"] = sources.State{Fingerprint: "hmac:9", NotAfter: expires}
 	got := s.observe().signalsOf("tls")[0]

@@ -20,7 +20,7 @@ func TestARenewalIsUrgentOnceWhatThePodsHoldIsAboutToExpire(t *testing.T) {
 		cert, key := s.certificate(left)
 		s.secret(name, "tls.crt", cert, "tls.key", key)
 		s.run(deployment, name, bare)
-		s.policy(name, "{"+targets(deployment, name)+`, triggers: [{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: `+name+", ignoreWindowsBefore: 24h}}], windows: "+window+"}")
+		s.policy(name, "{"+targets(deployment, name)+`, triggers: [{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: `+name+"}}], windows: "+window+"}")
 		s.watching(name, 1)
 		cert, key = s.certificate(1000 * time.Hour)
 		s.secret(name, "tls.crt", cert, "tls.key", key)

@@ -38,7 +38,7 @@ var fieldTests = framework.FieldTests{
 	"rebootpolicy.TestASourceThatAppearsOrGoesRestartsWhereThatIsAskedFor": {
 		"triggers.configChange.onCreate", "triggers.configChange.onDelete", "triggers.configChange.sources.optional",
 	},
-	"rebootpolicy.TestARenewalIsUrgentOnceWhatThePodsHoldIsAboutToExpire":                   {"triggers.certificateRenewal.secretName", "triggers.certificateRenewal.ignoreWindowsBefore"},
+	"rebootpolicy.TestARenewalIsUrgentOnceWhatThePodsHoldIsAboutToExpire":                   {"triggers.certificateRenewal.secretName"},
 	"rebootpolicy.TestAHostThatStopsAnsweringRestartsWhatDependsOnIt":                       {"triggers.probe.host", "triggers.probe.httpGet.port"},
 	"rebootpolicy.TestAScheduleRestartsOnceEachTimeItFires":                                 {"triggers.schedule.cron"},
 	"rebootpolicy.TestAnExternalServiceThatMovesRestartsItsClients":                         {"triggers.endpointsChange.externalServiceName", "triggers.endpointsChange.events"},

@@ -20,6 +20,17 @@ const (
 	TriggerEndpointsChange    TriggerType = "EndpointsChange"
 )
 
+// Urgency says what a restart waits for.
+//
+// +kubebuilder:validation:Enum=Normal;Urgent
+type Urgency string
+
+// Possible values of urgency.
+const (
+	UrgencyNormal Urgency = "Normal"
+	UrgencyUrgent Urgency = "Urgent"
+)
+
 // Trigger is one reason for a restart.
 //
 // +kubebuilder:validation:XValidation:rule="self.type == 'ConfigChange' || !has(self.configChange)",message="configChange needs type ConfigChange"
@@ -43,6 +54,13 @@ type Trigger struct {
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Description *string `json:"description,omitempty"`
+
+	// urgency is Urgent for what cannot wait, such as a credential that is revoked. A restart for such a trigger starts outside
+	// of windows, for all targets at once: neither maxTargets nor waves hold it. Blackouts, gates, limit and the operator's cap
+	// for the cluster do, and each workload keeps its own maxUnavailable. The default is Normal.
+	//
+	// +optional
+	Urgency *Urgency `json:"urgency,omitempty"`
 
 	// type says which of the members below is set. ConfigChange needs none, since all its fields have defaults.
 	//
@@ -228,7 +246,7 @@ type ExcludedSource struct {
 }
 
 // CertificateRenewal fires when the leaf certificate in a Secret is another than the one that the
-// target was last restarted for.
+// target was last restarted for. Once the one that its pods hold expires within 24 hours, the restart waits for no window.
 type CertificateRenewal struct {
 	// secretName is the Secret that holds the certificate.
 	//
@@ -243,13 +261,6 @@ type CertificateRenewal struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Key *string `json:"key,omitempty"`
-
-	// ignoreWindowsBefore lets the restart start outside of windows once the certificate that the pods
-	// hold expires within this span. Blackouts and closed gates still hold it. By default it
-	// always waits for a window.
-	//
-	// +optional
-	IgnoreWindowsBefore common.Duration `json:"ignoreWindowsBefore,omitempty"`
 }
 
 // ScheduleTrigger fires at set times, once for each.

@@ -1105,6 +1105,11 @@ func (in *Trigger) DeepCopyInto(out *Trigger) {
 		*out = new(string)
 		**out = **in
 	}
+	if in.Urgency != nil {
+		in, out := &in.Urgency, &out.Urgency
+		*out = new(Urgency)
+		**out = **in
+	}
 	if in.ConfigChange != nil {
 		in, out := &in.ConfigChange, &out.ConfigChange
 		*out = new(ConfigChange)

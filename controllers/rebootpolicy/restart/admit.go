@@ -340,7 +340,7 @@ func (r *run) checkOutsideWindow(t *target) (admission, bool) {
 			v.message += "; no window is ever open outside of the blackouts"
 		}
 		return v, true
-	case c.Window, slices.Contains(t.Pending.Triggers, autorebootv1.RestartNowTrigger):
+	case c.Window, slices.Contains(t.Pending.Triggers, autorebootv1.RestartNowTrigger), r.isUrgent(t.Pending.Triggers):
 		return admission{}, false
 	}
 	urgent := t.requested.urgent
@@ -388,6 +388,9 @@ func (r *run) checkSourceMissing(t *target) (admission, bool) {
 // target that cannot be restarted as it is, such as one scaled to zero or refused, does not count: it would hold the
 // others forever. Targets that wait do not hold one that has priority.
 func (r *run) checkLowerWave(t *target) (admission, bool) {
+	if r.isUrgent(t.Pending.Triggers) {
+		return admission{}, false
+	}
 	for i := range r.targets {
 		other := &r.targets[i]
 		if other.workload.Wave >= t.workload.Wave {
@@ -431,12 +434,13 @@ func (r *run) checkConcurrencyLimit(t *target) (admission, bool) {
 	if r.slots() < others.Share {
 		free += r.released
 	}
+	urgent := r.isUrgent(t.Pending.Triggers) && limit > 0
 	switch {
-	case own >= limit:
+	case own >= limit && !urgent:
 		return held(autorebootv1.ReasonConcurrencyLimit, "for another workload to be available again"), true
 	case r.evict && scaledValue(r.maxUnavailable, int(t.workload.Desired)) == 0:
 		return held(autorebootv1.ReasonConcurrencyLimit, "strategy.evict.maxUnavailable lets no pod be evicted"), true
-	case own+others.Group >= limit:
+	case own+others.Group >= limit && !urgent:
 		return heldByOthers("for restarts of other policies of its group to end"), true
 	case r.started >= free && others.Full != "":
 		return heldByOthers(others.Full), true

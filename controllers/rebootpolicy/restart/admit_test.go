@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -262,6 +263,20 @@ func TestSeveralReasonsOfTheirOwn(t *testing.T) {
 			b.target(1).Baselines[0].ExpirationTime = stampOf(expires)
 			b.workload(1).Signals[0].Urgent = 29 * time.Hour
 		}, "", 0, false},
+		"an urgent trigger waits for no window, wave and turn": {func(b *suite) {
+			b.p.Spec.Triggers[0].Urgency = ptr.To(autorebootv1.UrgencyUrgent)
+			b.o.Calendar.Window = false
+			b.workload(0).Signals[0] = b.workload(1).Signals[0]
+			b.p.Spec.Concurrency = &autorebootv1.Concurrency{MaxTargets: ptr.To(intstr.FromInt32(1))}
+		}, "", 0, false},
+		"nothing is urgent with maxTargets 0": {func(b *suite) {
+			b.p.Spec.Triggers[0].Urgency = ptr.To(autorebootv1.UrgencyUrgent)
+			b.p.Spec.Concurrency = &autorebootv1.Concurrency{MaxTargets: ptr.To(intstr.FromInt32(0))}
+		}, autorebootv1.ReasonConcurrencyLimit, 0, false},
+		"an urgent trigger in a blackout": {func(b *suite) {
+			b.p.Spec.Triggers[0].Urgency = ptr.To(autorebootv1.UrgencyUrgent)
+			b.o.Calendar.Blackout, b.o.Calendar.BlackoutEnds = "release", b.o.Now.Add(time.Hour)
+		}, autorebootv1.ReasonBlackout, time.Hour, false},
 		"urgent now in a blackout": {func(b *suite) {
 			b.o.Calendar.Blackout, b.o.Calendar.BlackoutEnds = "release", b.o.Now.Add(time.Hour)
 			b.target(1).Baselines[0].ExpirationTime = stampOf(expires)

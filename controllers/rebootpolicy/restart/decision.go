@@ -44,7 +44,7 @@ type Calendar struct {
 	NextOpen time.Time
 	// NextWindow is the name of a window that is open then.
 	NextWindow string
-	// BlackoutEnds is when an urgent restart may start next; it is Now outside of blackouts.
+	// BlackoutEnds is when a restart that waits for no window may start next; it is Now outside of blackouts.
 	BlackoutEnds time.Time
 	// Cluster is which blackout of the whole cluster holds and when it ends, or why that is not known, in
 	// the words of a message. It is empty where none holds.

@@ -179,6 +179,9 @@ func (r *run) plan(t *target, _ occurrence) {
 			f.FirstRequestTime = at // others wait for it as for a retry
 		}
 	}
+	if r.isUrgent(f.Triggers) {
+		f.Message = text.Truncate(strings.TrimPrefix(f.Message+"; urgent: it waited for no window and no turn", "; "), maxRecord)
+	}
 	if t.requested.content {
 		t.Attempts, t.FormerContent = 0, r.contentOf(t, (*target).baselineFingerprint)
 	}

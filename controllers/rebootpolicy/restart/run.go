@@ -185,6 +185,11 @@ func (t *target) owedSince() time.Time {
 // isCorrected reports whether the pending restart is for other content than one that failed.
 func (t *target) isCorrected() bool { return t.Pending != nil && t.Pending.CorrectedTime != nil }
 
+// isUrgent reports whether an urgent trigger asks for a restart.
+func (s *settings) isUrgent(triggers []string) bool {
+	return slices.ContainsFunc(triggers, func(name string) bool { return s.urgent[name] })
+}
+
 // hasPriority reports whether other targets wait for this one, whatever their wave: it failed, and is tried again
 // before anything else is restarted.
 func (r *run) hasPriority(t *target) bool {

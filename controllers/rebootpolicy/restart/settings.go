@@ -46,6 +46,8 @@ type settings struct {
 	// order of the triggers by name; RestartNow comes first.
 	order map[string]int
 	types map[string]autorebootv1.TriggerType
+	// urgent are the triggers whose restarts wait for no window and no turn.
+	urgent map[string]bool
 }
 
 func settingsOf(p *autorebootv1.RebootPolicy) settings {
@@ -73,6 +75,7 @@ func settingsOf(p *autorebootv1.RebootPolicy) settings {
 		historyLimit:         spec.HistoryLimit,
 		order:                map[string]int{autorebootv1.RestartNowTrigger: -1},
 		types:                map[string]autorebootv1.TriggerType{},
+		urgent:               map[string]bool{},
 	}
 	if s.maxRestarts < 1 {
 		s.maxRestarts = rules.DefaultMaxRestarts
@@ -89,6 +92,7 @@ func settingsOf(p *autorebootv1.RebootPolicy) settings {
 	for i := range spec.Triggers {
 		s.order[spec.Triggers[i].Name] = i
 		s.types[spec.Triggers[i].Name] = spec.Triggers[i].Type
+		s.urgent[spec.Triggers[i].Name] = *spec.Triggers[i].Urgency == autorebootv1.UrgencyUrgent
 	}
 	for i := range spec.Gates {
 		if spec.Gates[i].Type == autorebootv1.GateApproval {

@@ -195,7 +195,7 @@ func reasons() []string {
 		"`Backoff`: the latest restart of this target failed, and it is owed the same content; or, with `onFailure: Halt`, that of another target failed, which is tried again first.",
 		"`Cooldown`: the latest restart of this target ended less than `cooldown` ago, and the next one is for no content that is new: for a check, an age or a schedule, or for what it had before. After this the limit is looked at: a target that has used it up halts the policy.",
 		"`Blackout`: a blackout of the whole cluster, or one of `blackouts`. It is the reason as well while those of the cluster cannot be read and never were; the message says so.",
-		"`OutsideWindow`: none of `windows` is open, and `ignoreWindowsBefore` does not allow it yet; or a window or blackout cannot be read.",
+		"`OutsideWindow`: none of `windows` is open, no trigger that asks is urgent, and no certificate of the pods expires within 24 hours; or a window or blackout cannot be read.",
 		"`GateClosed`: one of `gates`: an ExternalService that is not healthy, a workload that is not available, pods that have not finished, a ChaosPod without recent evidence that its target survives; or a fault that is injected into an ExternalService that a gate or trigger names.",
 		"`ProbesInconclusive`: only Probe triggers ask, and so many checks fail at once that the operator itself is the likely fault.",
 		"`SourceMissing`: a ConfigMap or Secret does not exist, or lacks a key, that is not optional to the workload's pods: new ones would not start. Keys are those of `secretKeyRef` and `configMapKeyRef`, and of the `items` of volumes.",

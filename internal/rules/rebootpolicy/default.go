@@ -115,6 +115,7 @@ func defaultTrigger(t *autorebootv1.Trigger) {
 	if t.Type == autorebootv1.TriggerConfigChange {
 		rules.SetDefault(&t.ConfigChange, autorebootv1.ConfigChange{})
 	}
+	rules.SetDefault(&t.Urgency, autorebootv1.UrgencyNormal)
 	if c := t.ConfigChange; c != nil {
 		rules.SetDefault(&c.Discovery, autorebootv1.DiscoveryReferenced)
 		rules.SetDefault(&c.OnCreate, autorebootv1.SourceIgnore)

@@ -42,11 +42,11 @@ spec:
   dryRun: false
   targets: [{group: apps, kind: DaemonSet, name: agent, wave: 0}]
   triggers:
-  - {name: config, type: ConfigChange, configChange: {discovery: Referenced, sources: [{kind: Secret, name: a, optional: false}], onCreate: Ignore, onDelete: Ignore}}
-  - {name: tls, type: CertificateRenewal, certificateRenewal: {secretName: tls, key: tls.crt}}
-  - {name: age, type: PodAge, podAge: {max: 24h, jitterPercent: 10}}
-  - {name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db, events: [AddressesChanged, FailedOver]}}
-  - {name: alone, type: ConfigChange, configChange: {discovery: Referenced, onCreate: Ignore, onDelete: Ignore}}
+  - {name: config, urgency: Normal, type: ConfigChange, configChange: {discovery: Referenced, sources: [{kind: Secret, name: a, optional: false}], onCreate: Ignore, onDelete: Ignore}}
+  - {name: tls, urgency: Normal, type: CertificateRenewal, certificateRenewal: {secretName: tls, key: tls.crt}}
+  - {name: age, urgency: Normal, type: PodAge, podAge: {max: 24h, jitterPercent: 10}}
+  - {name: moved, urgency: Normal, type: EndpointsChange, endpointsChange: {externalServiceName: db, events: [AddressesChanged, FailedOver]}}
+  - {name: alone, urgency: Normal, type: ConfigChange, configChange: {discovery: Referenced, onCreate: Ignore, onDelete: Ignore}}
   gates:
   - {name: ledger, type: WorkloadAvailable, workloadAvailable: {group: apps, kind: Deployment, name: ledger}}
   - {name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 168h}}
