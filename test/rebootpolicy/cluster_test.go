@@ -150,7 +150,7 @@ func TestAClusterRebootPolicyReadsTheAnnotationsOfReloader(t *testing.T) {
 	name := s.Namespace
 	s.secret("creds", "password", "first")
 	s.configMap("app", "color", "red")
-	s.workload(deployment, "auto", takes("creds"), asks("reloader.stakater.com/auto", "true"), asks("deployment.reloader.stakater.com/pause-period", "1h"))
+	s.workload(deployment, "auto", takes("creds"), asks("reloader.stakater.com/auto", "true"))
 	s.workload(deployment, "named", takes("creds"), asks("configmap.reloader.stakater.com/reload", "app"))
 	s.workload(deployment, "opted-out", takes("creds"), asks("reloader.stakater.com/auto", "false"))
 	for _, w := range []string{"auto", "named", "opted-out"} {
@@ -166,14 +166,6 @@ func TestAClusterRebootPolicyReadsTheAnnotationsOfReloader(t *testing.T) {
 	s.restarted(deployment, "auto", 1)
 	s.restarted(deployment, "named", 1)
 	s.restarted(deployment, "opted-out", 0)
-
-	// A pause is the cooldown of that workload alone.
-	s.secret("creds", "password", "third")
-	s.held(name, "auto", autorebootv1.ReasonCooldown)
-	s.configMap("app", "color", "green")
-	s.succeeded(name, 3)
-	s.restarted(deployment, "auto", 1)
-	s.restarted(deployment, "named", 2)
 }
 
 // A target without optIn is --auto-reload-all: annotations of one kind then take nothing away from the others. What one workload
