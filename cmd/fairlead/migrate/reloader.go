@@ -176,7 +176,7 @@ func noteReloaded(s *subject) {
 // noteWithoutAnnotations notes what a policy does otherwise which does not read the annotations of Reloader.
 func noteWithoutAnnotations(s *subject, onChange *rules.OnChange) {
 	const strategy, restarts = rules.ReloaderRolloutAnnotation, rules.ReloaderRestartsRollout
-	if s.GroupKind() == rolloutKind && !s.root().in("metadata", "annotations", strategy).is(restarts) {
+	if s.GroupKind() == rolloutKind && s.root().in("metadata", "annotations", strategy).text() != restarts {
 		s.say(Differs, "it is restarted by spec.restartAt, as with %s: %s, and not rolled out by the steps of its strategy", strategy, restarts)
 	}
 	if onChange.Pause > 0 {
