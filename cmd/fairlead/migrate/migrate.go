@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -86,8 +87,9 @@ type made struct {
 	covered []string
 	remarks []Remark
 	text    []byte
-	// specPath is where the object has the pace of restarts; "" where it has none.
+	// comments are by the path of a field below specPath, where the object has the pace of restarts; none where it has none.
 	specPath string
+	comments map[string]string
 }
 
 // subject begins the translation of an object.
@@ -99,7 +101,7 @@ func (r *run) subject(o *object) *subject {
 
 // emit writes an object of v1, unless one of those that it is made from is refused.
 func (r *run) emit(object runtime.Object, from ...*subject) {
-	m := &made{object: object, subjects: from}
+	m := &made{object: object, subjects: from, comments: maps.Clone(r.options.profile().comments)}
 	switch o := object.(type) {
 	case *networkingv1.ExternalService:
 		o.TypeMeta = metav1.TypeMeta{APIVersion: networkingv1.GroupVersion.String(), Kind: "ExternalService"}
@@ -189,7 +191,7 @@ func (r *run) check(ctx context.Context) error {
 			return fmt.Errorf("%s: %w", m.key, err)
 		}
 		if m.specPath != "" {
-			m.text = withComments(m.text, m.specPath, r.options.profile().comments)
+			m.text = withComments(m.text, m.specPath, m.comments)
 		}
 		fmt.Fprintf(&all, "---\n%s", m.text)
 		kept = append(kept, m)

@@ -57,9 +57,9 @@ func isRead(kind autorebootv1.SourceKind) bool { return kind != autorebootv1.Sou
 var sourceKinds = []autorebootv1.SourceKind{autorebootv1.SourceConfigMap, autorebootv1.SourceSecret, autorebootv1.SourceSecretProviderClass}
 
 // annotated returns what decides for which changes a workload is restarted.
-func (s *subject) annotated() *rules.Workload {
-	return &rules.Workload{Kind: common.WorkloadKind(s.GroupVersionKind.Kind), Namespace: s.namespace, Name: s.name,
-		Annotations: annotationsOf(s.Get("metadata")), TemplateAnnotations: annotationsOf(s.templateMetadata())}
+func (o *object) annotated() *rules.Workload {
+	return &rules.Workload{Kind: common.WorkloadKind(o.GroupVersionKind.Kind), Namespace: o.namespace, Name: o.name,
+		Annotations: annotationsOf(o.Get("metadata")), TemplateAnnotations: annotationsOf(o.templateMetadata())}
 }
 
 // referenced returns the sources that a pod template refers to, as a RebootPolicy finds them.
@@ -76,15 +76,20 @@ func referenced(o *object) ([]references.Reference, error) {
 	return references.Of(&template), err
 }
 
-// sourcesOf returns the sources of workloads, of which the annotations count.
-func sourcesOf(in *input, wanted func(o *object) bool) (found []key) {
+// reloaderSources returns the sources of workloads with annotations of Reloader. Their own annotations count.
+func reloaderSources(in *input) (found []key) {
 	for _, kind := range restartedKinds {
 		for _, o := range in.objects[kind] {
-			if !wanted(o) {
+			if len(reloaderAnnotations(o)) == 0 {
 				continue
 			}
+			onChange := rules.OnChangeOf(autorebootv1.CompatibilityReloader, o.annotated())
+			all := onChange.Names()
 			refers, _ := referenced(o) // the translation refuses what does not fit
-			for _, src := range refers {
+			for i := range refers {
+				all = append(all, refers[i].Source())
+			}
+			for _, src := range all {
 				k := key{schema.GroupKind{Kind: string(src.Kind)}, o.namespace, src.Name}
 				if isRead(src.Kind) && !slices.Contains(found, k) {
 					found = append(found, k)
@@ -233,10 +238,15 @@ func (p *policy) emit(r *run, names map[string]int, more ...*subject) {
 	}
 	out.Spec.Triggers = []autorebootv1.Trigger{trigger}
 	pause := out.Spec.Cooldown
-	if r.options.profile().apply(&out.Spec); pause != nil {
+	r.options.profile().apply(&out.Spec)
+	isLonger := pause.Or(0) > out.Spec.Cooldown.Or(0)
+	if isLonger {
 		out.Spec.Cooldown = pause
 	}
 	r.emit(out, append([]*subject{p.subject}, more...)...)
+	if isLonger {
+		r.made[len(r.made)-1].comments["cooldown"] = "The workload asks for this time between two restarts by " + rules.ReloaderPauseAnnotation + "."
+	}
 }
 
 // workloadName is the name of an object for one workload: that of the workload, with its kind where another kind has one of
