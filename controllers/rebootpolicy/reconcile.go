@@ -30,7 +30,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	if !policy.DeletionTimestamp.IsZero() {
 		r.forget(req.NamespacedName)
-		return reconcile.Result{}, client.IgnoreNotFound(r.recordDeleting(ctx, policy))
+		return controller.ResultOf(client.IgnoreNotFound(r.recordDeleting(ctx, policy)))
 	}
 	requeue, err := r.reconcile(ctx, policy)
 	if client.IgnoreNotFound(err) != nil {
