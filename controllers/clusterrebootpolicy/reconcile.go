@@ -58,7 +58,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, client.IgnoreNotFound(err)
 	}
 	if !of.DeletionTimestamp.IsZero() {
-		return reconcile.Result{}, client.IgnoreNotFound(r.recordDeleting(ctx, &of))
+		return controller.ResultOf(client.IgnoreNotFound(r.recordDeleting(ctx, &of)))
 	}
 	result, err := r.reconcile(ctx, &of)
 	if err != nil {

@@ -32,7 +32,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if !policy.DeletionTimestamp.IsZero() {
 		r.forget(req.NamespacedName)
 		err := client.IgnoreNotFound(r.recordDeleting(ctx, policy))
-		return reconcile.Result{}, errors.Join(r.resumeAll(ctx, req.NamespacedName), err)
+		return controller.ResultOf(errors.Join(r.resumeAll(ctx, req.NamespacedName), err))
 	}
 	requeue, err := r.reconcile(ctx, policy)
 	if client.IgnoreNotFound(err) != nil {

@@ -9,6 +9,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -86,7 +87,7 @@ type made struct {
 	covered []string
 	remarks []Remark
 	text    []byte
-	// specPath is where the object has the pace of restarts; "" where it has none. comments are by the path of a field below it.
+	// comments are by the path of a field below specPath, where the object has the pace of restarts; none where it has none.
 	specPath string
 	comments map[string]string
 }
@@ -100,7 +101,7 @@ func (r *run) subject(o *object) *subject {
 
 // emit writes an object of v1, unless one of those that it is made from is refused.
 func (r *run) emit(object runtime.Object, from ...*subject) {
-	m := &made{object: object, subjects: from}
+	m := &made{object: object, subjects: from, comments: maps.Clone(r.options.profile().comments)}
 	switch o := object.(type) {
 	case *networkingv1.ExternalService:
 		o.TypeMeta = metav1.TypeMeta{APIVersion: networkingv1.GroupVersion.String(), Kind: "ExternalService"}
@@ -112,7 +113,6 @@ func (r *run) emit(object runtime.Object, from ...*subject) {
 		o.TypeMeta = metav1.TypeMeta{APIVersion: autorebootv1.GroupVersion.String(), Kind: "ClusterRebootPolicy"}
 		m.key, m.specPath = key{autorebootv1.GroupVersion.WithKind(o.Kind).GroupKind(), "", o.Name}, rules.TemplatePath
 	}
-	m.comments = r.options.profile().comments
 	for _, s := range from {
 		if label := s.label(); !slices.Contains(m.from, label) {
 			m.from = append(m.from, label)

@@ -23,11 +23,13 @@ var reloaderReads = []Kind{deploymentReads, statefulSetReads, daemonSetReads,
 const reloaderPauses = "After Reloader is scaled to zero, see that no Deployment with the annotation " + pausedAt + " has spec.paused: " +
 	"Reloader alone resumes it. `kubectl rollout resume` does so too."
 
+const reloaderClasses = "Annotations of a SecretProviderClass are not read: exclude one with " + rules.ReloaderIgnoreAnnotation + " by its name."
+
 var reloader = &Peer{
 	Name: "reloader", Title: "workloads with the annotations of Reloader", Into: "ClusterRebootPolicy", Flags: []string{"pace"},
 	Reads:       reloaderReads,
 	Follows:     reloaderFollows,
-	Differences: clusterPolicyDifferences,
+	Differences: append([]string{reloaderClasses}, clusterPolicyDifferences...),
 	Steps:       append(slices.Clone(clusterPolicySteps), reloaderPauses),
 	translate:   translateReloaderToCluster,
 	PerWorkload: reloaderPerWorkload,
@@ -35,12 +37,12 @@ var reloader = &Peer{
 
 var reloaderPerWorkload = &Peer{
 	Name: "reloader", Into: "RebootPolicy",
-	Reads: reloaderReads,
-	Follows: func(in *input) []key {
-		return slices.Concat(reloaderFollows(in), sourcesOf(in, func(o *object) bool { return len(reloaderAnnotations(o)) > 0 }))
-	},
+	Reads:   reloaderReads,
+	Follows: func(in *input) []key { return slices.Concat(reloaderFollows(in), reloaderSources(in)) },
 	Differences: append([]string{
 		"Each policy is an object of its namespace, named as the workload. One policy with selectors can replace many: target.selector takes labels.",
+		"Annotations of ConfigMaps and Secrets, such as " + rules.ReloaderIgnoreAnnotation + ", count as they are in the input, and not later.",
+		reloaderClasses,
 	}, restartDifferences...),
 	Steps:     append(slices.Clone(restartSteps), reloaderPauses),
 	translate: translateReloader,
@@ -176,7 +178,7 @@ func noteReloaded(s *subject) {
 // noteWithoutAnnotations notes what a policy does otherwise which does not read the annotations of Reloader.
 func noteWithoutAnnotations(s *subject, onChange *rules.OnChange) {
 	const strategy, restarts = rules.ReloaderRolloutAnnotation, rules.ReloaderRestartsRollout
-	if s.GroupKind() == rolloutKind && !s.root().in("metadata", "annotations", strategy).is(restarts) {
+	if s.GroupKind() == rolloutKind && s.root().in("metadata", "annotations", strategy).text() != restarts {
 		s.say(Differs, "it is restarted by spec.restartAt, as with %s: %s, and not rolled out by the steps of its strategy", strategy, restarts)
 	}
 	if onChange.Pause > 0 {

@@ -211,14 +211,12 @@ func (c *reloading) readKinds(f *reloaderFlags, at func(string) cursor) {
 		c.idle = map[string]bool{}
 		break
 	}
-	switch class := autorebootv1.SourceSecretProviderClass; {
-	case !f.classes:
-		c.ignored[class] = true
-	case len(c.without) > 0:
-		c.ignored[class] = true
-		at("resource-label-selector").note(Differs, "SecretProviderClasses are left out: Reloader selects what their pods have mounted by labels, and their labels are not read here")
-	default:
-		at("enable-csi-integration").note(Differs, "%s and %s on a SecretProviderClass are not read; exclude it by its name", rules.ReloaderIgnoreAnnotation, rules.ReloaderMatchAnnotation)
+	if f.classes && len(c.without) > 0 {
+		at("resource-label-selector").note(Differs,
+			"SecretProviderClasses are left out: Reloader selects what their pods have mounted by labels, and their labels are not read here")
+	}
+	if !f.classes || len(c.without) > 0 {
+		c.ignored[autorebootv1.SourceSecretProviderClass] = true
 	}
 }
 

@@ -215,7 +215,7 @@ func TestAPolicyOfAWorkloadKeepsWhatItsAnnotationsAskFor(t *testing.T) {
 		other string
 	}{
 		"a pause": {fmt.Sprintf(annotated, "apps/v1", "Deployment", "deployment.reloader.stakater.com/pause-period: 5m"),
-			[]string{"quietPeriod: 5m", "maxDelay: 5m", "cooldown: 0s", "# As with the pause of Reloader"}, "is a debounce: the Deployment is not paused"},
+			[]string{"quietPeriod: 5m", "maxDelay: 5m", "cooldown: 0s", "# As with deployment.reloader.stakater.com/pause-period"}, "is a debounce: the Deployment is not paused"},
 		"a CronJob": {fmt.Sprintf(annotated, "batch/v1", "CronJob", "a: b"), []string{"group: batch", "kind: CronJob"}, "has kind CronJob of group batch"},
 		"a Job":     {fmt.Sprintf(annotated, "batch/v1", "Job", "a: b"), []string{"group: batch", "kind: Job"}, "has kind Job of group batch"},
 	} {

@@ -5,7 +5,6 @@ package migrate
 
 import (
 	"encoding/json"
-	"maps"
 	"slices"
 	"strings"
 
@@ -59,9 +58,9 @@ func isRead(kind autorebootv1.SourceKind) bool { return kind != autorebootv1.Sou
 var sourceKinds = []autorebootv1.SourceKind{autorebootv1.SourceConfigMap, autorebootv1.SourceSecret, autorebootv1.SourceSecretProviderClass}
 
 // annotated returns what decides for which changes a workload is restarted.
-func (s *subject) annotated() *rules.Workload {
-	return &rules.Workload{Kind: common.KindOfGroup(s.GroupVersionKind.Group, common.WorkloadKind(s.GroupVersionKind.Kind)),
-		Namespace: s.namespace, Name: s.name, Annotations: annotationsOf(s.Get("metadata")), TemplateAnnotations: annotationsOf(s.templateMetadata())}
+func (o *object) annotated() *rules.Workload {
+	return &rules.Workload{Kind: common.KindOfGroup(o.GroupVersionKind.Group, common.WorkloadKind(o.GroupVersionKind.Kind)),
+		Namespace: o.namespace, Name: o.name, Annotations: annotationsOf(o.Get("metadata")), TemplateAnnotations: annotationsOf(o.templateMetadata())}
 }
 
 // referenced returns the sources that a pod template refers to, as a RebootPolicy finds them.
@@ -78,15 +77,20 @@ func referenced(o *object) ([]references.Reference, error) {
 	return references.Of(&template), err
 }
 
-// sourcesOf returns the sources of workloads, of which the annotations count.
-func sourcesOf(in *input, wanted func(o *object) bool) (found []key) {
-	for _, kind := range restartedKinds {
+// reloaderSources returns the sources of workloads with annotations of Reloader. Their own annotations count.
+func reloaderSources(in *input) (found []key) {
+	for _, kind := range slices.Concat(restartedKinds, batchKinds) {
 		for _, o := range in.objects[kind] {
-			if !wanted(o) {
+			if len(reloaderAnnotations(o)) == 0 {
 				continue
 			}
+			onChange := rules.OnChangeOf(autorebootv1.CompatibilityReloader, o.annotated())
+			all := onChange.Names()
 			refers, _ := referenced(o) // the translation refuses what does not fit
-			for _, src := range refers {
+			for i := range refers {
+				all = append(all, refers[i].Source())
+			}
+			for _, src := range all {
 				k := key{schema.GroupKind{Kind: string(src.Kind)}, o.namespace, src.Name}
 				if isRead(src.Kind) && !slices.Contains(found, k) {
 					found = append(found, k)
@@ -236,12 +240,14 @@ func (p *policy) emit(r *run, names map[string]int, more ...*subject) {
 	}
 	out.Spec.Triggers = []autorebootv1.Trigger{trigger}
 	r.options.profile().apply(&out.Spec)
+	pause := p.spec.Debounce
+	isLonger := pause != nil && pause.QuietPeriod.Or(0) > out.Spec.Debounce.QuietPeriod.Or(0)
+	if isLonger {
+		out.Spec.Debounce = pause
+	}
 	r.emit(out, append([]*subject{p.subject}, more...)...)
-	if p.spec.Debounce != nil {
-		out.Spec.Debounce = p.spec.Debounce
-		made := r.made[len(r.made)-1]
-		made.comments = maps.Clone(made.comments)
-		made.comments["debounce"] = "As with the pause of Reloader, what changes in this time restarts the Deployment at its end, once."
+	if isLonger {
+		r.made[len(r.made)-1].comments["debounce"] = "As with " + rules.ReloaderPauseAnnotation + ", changes in this time restart it at its end, once."
 	}
 }
 
