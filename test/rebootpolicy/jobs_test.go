@@ -74,7 +74,7 @@ func TestAChangeBeginsJobs(t *testing.T) {
 	s.Never(func() error { return s.quiet("p", 4) })
 }
 
-// paused waits until the rollout of a Deployment is paused by a policy, or by nobody.
+// paused waits until a policy has paused the rollout of a Deployment, or none has.
 func (s *suite) paused(name, by string) {
 	s.Helper()
 	s.Eventually(func() error {
@@ -89,7 +89,7 @@ func (s *suite) paused(name, by string) {
 	})
 }
 
-// A Deployment with the annotation of Reloader is paused with its restart, and resumed by whoever leads then, or once the policy is
+// A Deployment with the annotation of Reloader is paused with its restart, and the leader of that time resumes it, or once the policy is
 // gone. A change during the pause is rolled out with it.
 func TestAPauseOfARolloutEnds(t *testing.T) {
 	s := newSuite(t)
