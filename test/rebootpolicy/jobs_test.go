@@ -101,9 +101,12 @@ func TestAPauseOfARolloutEnds(t *testing.T) {
 	<-time.After(1100 * time.Millisecond)
 	s.secret("creds", "password", "second")
 	s.paused("api", "p")
-	if from := template(s.read(deployment, "api"))["reloader.stakater.com/last-reloaded-from"]; from == "" {
-		t.Error("the template says nothing while the rollout is paused")
-	}
+	s.Eventually(func() error { // right after the pause
+		if d := s.read(deployment, "api"); template(d)["reloader.stakater.com/last-reloaded-from"] == "" {
+			return fmt.Errorf("the template says nothing: %s", framework.Text(template(d)))
+		}
+		return nil
+	})
 	s.secret("creds", "password", "third")
 	s.KillLeader()
 	s.paused("api", "")
