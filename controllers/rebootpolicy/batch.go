@@ -170,7 +170,7 @@ type successor struct {
 }
 
 // again deletes the Job and creates it again. A suspended copy is made before: it shows that the API server takes such a Job, and
-// whoever leads next makes the successor from it. It is deleted last.
+// the next leader makes the successor from it. It is deleted last.
 func (b *batch) again(ctx context.Context) error {
 	name, uid := b.action.Workload.Name, b.action.Workload.UID
 	job, err := b.get(ctx, jobs, name)
@@ -193,7 +193,7 @@ func (b *batch) again(ctx context.Context) error {
 	}
 	kept, unread := b.get(ctx, jobs, copyOf(name, uid))
 	if apierrors.IsNotFound(unread) {
-		return cmp.Or(err, unread) // the Job is gone, and nobody has copied it
+		return cmp.Or(err, unread) // the Job is gone, and there is no copy
 	}
 	if unread != nil {
 		return unread

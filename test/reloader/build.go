@@ -66,7 +66,9 @@ func (s *stage) lay() error {
 		return err
 	}
 	around, modules := filepath.Join(s.folder, "checkout"), filepath.Join(s.folder, "modules")
-	err = errors.Join(os.RemoveAll(around), os.RemoveAll(modules), os.MkdirAll(modules, 0o750), s.link("helm", self))
+	// The suites stay, since those that are current are not linked again.
+	err = errors.Join(os.RemoveAll(filepath.Join(around, "deployments")), os.RemoveAll(filepath.Join(around, "go.mod")),
+		os.RemoveAll(modules), os.MkdirAll(modules, 0o750), s.link("helm", self))
 	for _, suite := range Suites() {
 		err = errors.Join(err, os.MkdirAll(filepath.Dir(s.binary(suite)), 0o750))
 	}

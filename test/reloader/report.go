@@ -93,8 +93,12 @@ func parse(content []byte, suite string) (Result, error) {
 	return result, nil
 }
 
+// firstLine returns the first line of a text, and the next one where the first only announces it.
 func firstLine(text string) string {
-	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	if strings.HasSuffix(line, ":") && rest != "" {
+		return line + " " + firstLine(rest)
+	}
 	return line
 }
 

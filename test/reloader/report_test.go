@@ -16,7 +16,7 @@ const reported = `[{"SpecReports": [
 	 "State": "timedout", "Failure": {"Message": "not reloaded\nExpected true"}},
 	{"LeafNodeType": "It", "LeafNodeText": "later", "State": "pending"},
 	{"LeafNodeType": "It", "LeafNodeText": "csi", "State": "skipped"}]},
-	{"SpecReports": [{"LeafNodeType": "SynchronizedBeforeSuite", "State": "failed", "Failure": {"Message": "helm"}}]}]`
+	{"SpecReports": [{"LeafNodeType": "SynchronizedBeforeSuite", "State": "failed", "Failure": {"Message": "Unexpected error:\n    helm\nand more"}}]}]`
 
 func TestParse(t *testing.T) {
 	result, err := parse([]byte(reported), "core")
@@ -29,7 +29,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, wanted := range []string{
 		"core           4      2       2       0s", "  of Rollouts  2      1       1", "all            4      2       2",
-		"core: A: waits\n    not reloaded\n", "core: SynchronizedBeforeSuite\n    helm\n",
+		"core: A: waits\n    not reloaded\n", "core: SynchronizedBeforeSuite\n    Unexpected error: helm\n",
 	} {
 		if !strings.Contains(table.String(), wanted) {
 			t.Errorf("%q is not in\n%s", wanted, table.String())

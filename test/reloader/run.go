@@ -139,7 +139,19 @@ func (s *stage) open(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return errors.Join(s.Reachable(ctx), framework.Eventually(ctx, time.Minute, replica.Started), s.link("kubectl", s.KubectlPath()))
+	return errors.Join(framework.Eventually(ctx, 2*time.Minute, replica.Started), framework.Eventually(ctx, 2*time.Minute, s.reachable),
+		s.link("kubectl", s.KubectlPath()))
+}
+
+// reachable is nil once the API server reaches the webhooks.
+func (s *stage) reachable(ctx context.Context) error {
+	const policy = `{apiVersion: autoreboot.fairlead.dev/v1, kind: ClusterRebootPolicy, metadata: {name: reachable}, spec: {
+  namespaceSelector: {}, template: {spec: {targets: [{selector: {}}], triggers: [{name: config, type: ConfigChange}]}}}}`
+	var problems strings.Builder
+	if err := s.KubectlIO(ctx, strings.NewReader(policy), io.Discard, &problems, "create", "--dry-run=server", "-f", "-"); err != nil {
+		return fmt.Errorf("%w: %s", err, problems.String())
+	}
+	return nil
 }
 
 // startRollouts runs Argo Rollouts. Its module has the CRDs, and is there once it is built.

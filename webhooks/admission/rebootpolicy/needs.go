@@ -66,15 +66,21 @@ func (n *collector) restarts(at *field.Path, spec *autorebootv1.RebootPolicySpec
 			remedy, verb = authorization.NameAnotherTarget, reading(name)
 		}
 		for _, kind := range rules.KindsOf(t) {
-			n.Add(path, remedy, verb, kind.Group(), kind.Resource(), "", name)
-			if spec.ServiceAccountName != "" || kind.Group() != common.BatchGroup {
+			if kind.Group() == common.BatchGroup && spec.ServiceAccountName == "" {
+				n.runs(path, remedy, kind, name)
 				continue
 			}
-			n.Add(path, remedy, "create", common.BatchGroup, common.WorkloadJob.Resource(), "", "")
-			if kind == common.WorkloadJob {
-				n.Add(path, remedy, "delete", common.BatchGroup, kind.Resource(), "", name)
-			}
+			n.Add(path, remedy, verb, kind.Group(), kind.Resource(), "", name)
 		}
+	}
+}
+
+// runs adds what a restart of a CronJob or a Job does: a Job is created from what is read, and a Job is deleted before.
+func (n *collector) runs(path *field.Path, remedy string, kind common.WorkloadKind, name string) {
+	n.Add(path, remedy, reading(name), common.BatchGroup, kind.Resource(), "", name)
+	n.Add(path, remedy, "create", common.BatchGroup, common.WorkloadJob.Resource(), "", "")
+	if kind == common.WorkloadJob {
+		n.Add(path, remedy, "delete", common.BatchGroup, kind.Resource(), "", name)
 	}
 }
 

@@ -63,7 +63,7 @@ func TestEveryPartOfAPolicyTakesItsRights(t *testing.T) {
 				{Group: common.BatchGroup, Kind: "CronJob", Name: "nightly"}, {Group: common.BatchGroup, Kind: "Job", Selector: anyApp},
 			}},
 			map[string]string{
-				"patch cronjobs.batch nightly": "spec.targets[0]", "create jobs.batch": "spec.targets[1]", "patch jobs.batch": "spec.targets[1]",
+				"get cronjobs.batch nightly": "spec.targets[0]", "create jobs.batch": "spec.targets[1]", "list jobs.batch": "spec.targets[1]",
 				"delete jobs.batch": "spec.targets[1]",
 			},
 		},
