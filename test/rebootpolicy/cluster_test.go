@@ -214,8 +214,9 @@ func TestAClusterRebootPolicyForAllWorkloadsReadsTheAnnotationsOfReloader(t *tes
 	s.succeeded(name, 3)
 	s.Merge("v1", "Secret", "ignored", `{stringData: {password: second}}`)
 	s.configMap("unlabelled", "color", "blue")
-	s.still(name, 3)
-	for workload, times := range map[string]int{"silent": 1, "named": 2, "secrets-off": 0, "ignoring": 0, "unlabelled": 0} {
+	s.Merge("v1", "Secret", "creds", `{stringData: {password: third}}`) // which comes last
+	s.succeeded(name, 5)
+	for workload, times := range map[string]int{"silent": 2, "named": 3, "secrets-off": 0, "ignoring": 0, "unlabelled": 0} {
 		s.restarted(deployment, workload, times)
 	}
 
