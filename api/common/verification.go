@@ -24,8 +24,7 @@ type Verification struct {
 	// +optional
 	Timeout *Duration `json:"timeout,omitempty"`
 
-	// soak is how long it must then stay so, at most 24h. The default is 2m for a restart, 30s for a run, and 0s for a run
-	// of target.template.
+	// soak is how long it must then stay so, at most 24h. The default is 30s, and 0s for a run of target.template.
 	//
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="must be at most 24h"
 	// +optional

@@ -14,13 +14,13 @@ import (
 // +kubebuilder:validation:XValidation:rule="!has(self.quietPeriod) || !has(self.maxDelay) || duration(self.quietPeriod) <= duration(self.maxDelay) || !self.quietPeriod.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.maxDelay.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="quietPeriod must not exceed maxDelay"
 type Debounce struct {
 	// quietPeriod is how long no further trigger may fire before the restart starts. The default
-	// is 15s, or maxDelay where that is shorter.
+	// is 2s, or maxDelay where that is shorter.
 	//
 	// +optional
 	QuietPeriod *common.Duration `json:"quietPeriod,omitempty"`
 
 	// maxDelay is the longest that a stream of triggers can put the restart off. The default is
-	// 5m, or quietPeriod where that is longer.
+	// 30s, or quietPeriod where that is longer.
 	//
 	// +optional
 	MaxDelay *common.Duration `json:"maxDelay,omitempty"`

@@ -165,7 +165,7 @@ func TestASourceThatChangesRestartsWhatRefersToIt(t *testing.T) {
 	text := said(t, shop(t).ofSource(t, login))
 	expect(t, text, "Secret shop/db-login changes in the keys password; user. Watched by RebootPolicy payments.",
 		"Deployment shop/api restarts as number 1 of RebootPolicy payments", "Trigger config (ConfigChange) sees Secret/db-login change in the keys password; user.",
-		"It starts at 2026-03-02T12:00:15Z (in 15s) at the earliest.", "Held by Debouncing: for further changes until 2026-03-02T12:00:15Z.", "1 workload would restart.")
+		"It starts at 2026-03-02T12:00:02Z (in 2s) at the earliest.", "Held by Debouncing: for further changes until 2026-03-02T12:00:02Z.", "1 workload would restart.")
 	if strings.Contains(text, "web") {
 		t.Errorf("web does not refer to it:\n%s", text)
 	}

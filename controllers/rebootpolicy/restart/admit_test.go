@@ -341,7 +341,7 @@ func TestWhatIsMissingOrBrokenInASpecIsTheDefault(t *testing.T) {
 	p.Spec.Cooldown, p.Spec.Debounce = &broken, &autorebootv1.Debounce{QuietPeriod: &broken}
 	p.Spec.Limit = &autorebootv1.Limit{Within: broken}
 	s := settingsOf(p)
-	if s.cooldown != 0 || s.quiet != 15*time.Second || s.within != time.Hour || s.maxRestarts != 6 || s.timeout != 15*time.Minute || !s.haltOnFailure {
+	if s.cooldown != 0 || s.quiet != 2*time.Second || s.within != time.Hour || s.maxRestarts != 6 || s.timeout != 15*time.Minute || !s.haltOnFailure {
 		t.Errorf("%+v", s)
 	}
 	Decide(&autorebootv1.RebootPolicy{}, Observation{Workloads: []Workload{{Signals: []Signal{{}}}}})

@@ -238,7 +238,7 @@ func TestRetriesBackOffAndThenHaltOrGiveUp(t *testing.T) {
 	for _, policy := range []common.FailurePolicy{common.FailureHalt, common.FailureContinue} {
 		t.Run(string(policy), func(t *testing.T) {
 			b := newSuite(t, "api", "web")
-			b.p.Spec.Verification = &autorebootv1.Verification{Verification: common.Verification{OnFailure: &policy}}
+			b.p.Spec.Verification.OnFailure = &policy
 			two := int32(2)
 			b.p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &two}
 			b.o.Others.Disrupted = nil
@@ -277,7 +277,7 @@ func TestTheStateIsWhatIsToBeKnownFirst(t *testing.T) {
 		common.FailureHalt: autorebootv1.ReasonHalted, common.FailureContinue: autorebootv1.ReasonFailed,
 	} {
 		b, none := newSuite(t), int32(0)
-		b.p.Spec.Verification = &autorebootv1.Verification{Verification: common.Verification{OnFailure: &policy}}
+		b.p.Spec.Verification.OnFailure = &policy
 		b.p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &none}
 		is := func(when string, want string) {
 			t.Helper()
@@ -441,7 +441,7 @@ func TestAWorkloadThatIsMadeAgainHasNotFailed(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			onFailure := common.FailureContinue
 			b := newSuite(t)
-			b.p.Spec.Verification = &autorebootv1.Verification{Verification: common.Verification{OnFailure: &onFailure}}
+			b.p.Spec.Verification.OnFailure = &onFailure
 			b.p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: new(int32)}
 			b.start()
 			if failed {

@@ -216,7 +216,7 @@ func TestAScheduleIsNotDebounced(t *testing.T) {
 func TestARolloutOfAFailedRestartDoesNotHoldTheCorrection(t *testing.T) {
 	b := newSuite(t)
 	goOn, none := common.FailureContinue, int32(0)
-	b.p.Spec.Verification = &autorebootv1.Verification{Verification: common.Verification{OnFailure: &goOn}}
+	b.p.Spec.Verification.OnFailure = &goOn
 	b.p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &none}
 	b.start()
 	w := b.workload(0)

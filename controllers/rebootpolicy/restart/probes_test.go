@@ -19,9 +19,9 @@ import (
 func probedSuite(t *testing.T, change ...func(*autorebootv1.RebootPolicySpec)) *suite {
 	t.Helper()
 	b := newSuite(t)
-	b.p.Spec.Verification = &autorebootv1.Verification{Verification: common.Verification{Probes: []common.VerificationProbe{
+	b.p.Spec.Verification.Probes = []common.VerificationProbe{
 		{Name: "shop", Host: "shop.example.com", TCPSocket: &common.TCPSocketAction{}, MaxFailures: ptr.To[int32](2)},
-	}}}
+	}
 	for _, c := range change {
 		c(&b.p.Spec)
 	}

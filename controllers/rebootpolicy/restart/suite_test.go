@@ -35,8 +35,9 @@ func newSuite(t *testing.T, names ...string) *suite {
 		{Name: "config", Type: autorebootv1.TriggerConfigChange}, {Name: "tick", Type: autorebootv1.TriggerSchedule},
 		{Name: "probe", Type: autorebootv1.TriggerProbe},
 	}
-	cooldown := common.Duration("10m")
-	p.Spec.Cooldown = &cooldown
+	d := func(s common.Duration) *common.Duration { return &s }
+	p.Spec.Cooldown, p.Spec.Debounce = d("10m"), &autorebootv1.Debounce{QuietPeriod: d("15s"), MaxDelay: d("5m")}
+	p.Spec.Verification = &autorebootv1.Verification{Verification: common.Verification{Soak: d("2m")}}
 	b := &suite{t: t, p: p, o: Observation{Now: noon(), Calendar: Calendar{Window: true, NextOpen: noon(), BlackoutEnds: noon()}, Others: Others{Free: 10}}}
 	if len(names) == 0 {
 		names = []string{"api"}

@@ -18,8 +18,8 @@ const (
 	DefaultJitterPercent  = 10
 	DefaultMaxUnavailable = 1
 	DefaultEvictTimeout   = common.Duration("10m")
-	DefaultQuietPeriod    = common.Duration("15s")
-	DefaultMaxDelay       = common.Duration("5m")
+	DefaultQuietPeriod    = common.Duration("2s")
+	DefaultMaxDelay       = common.Duration("30s")
 	DefaultCooldown       = common.Duration("0s")
 	DefaultMaxRestarts    = 6
 	DefaultWithin         = common.Duration("1h")
@@ -29,7 +29,7 @@ const (
 	DefaultResetAfter     = common.Duration("1h")
 	DefaultMaxTargets     = 1
 	DefaultVerifyTimeout  = common.Duration("15m")
-	DefaultSoak           = common.Duration("2m")
+	DefaultSoak           = common.Duration("30s")
 	DefaultEvidenceWithin = common.Duration("168h")
 )
 

@@ -51,12 +51,12 @@ spec:
   - {name: ledger, type: WorkloadAvailable, workloadAvailable: {group: apps, kind: Deployment, name: ledger}}
   - {name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 168h}}
   strategy: {type: RolloutRestart}
-  debounce: {quietPeriod: 15s, maxDelay: 5m}
+  debounce: {quietPeriod: 2s, maxDelay: 30s}
   cooldown: 0s
   limit: {maxRestarts: 6, within: 1h}
   retry: {maxAttempts: 3, backoff: 10m, maxBackoff: 6h, resetAfter: 1h}
   concurrency: {maxTargets: 1}
-  verification: {timeout: 15m, soak: 2m, maxContainerRestarts: 0, onFailure: Halt}
+  verification: {timeout: 15m, soak: 30s, maxContainerRestarts: 0, onFailure: Halt}
   historyLimit: 10
 `))
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -70,13 +70,13 @@ func TestDefaultsGiveWayToWhatIsSet(t *testing.T) {
 		"short period":           {probed("{interval: 2s}"), probed("{interval: 2s, timeout: 2s, failureThreshold: 5, successThreshold: 1, minUnhealthy: 50%}")},
 		"long timeout":           {probed("{timeout: 45s}"), probed("{interval: 45s, timeout: 45s, failureThreshold: 5, successThreshold: 1, minUnhealthy: 50%}")},
 		"a span that is no span": {probed("{timeout: soon}"), probed("{interval: 30s, timeout: soon, failureThreshold: 5, successThreshold: 1, minUnhealthy: 50%}")},
-		"short maxDelay":         {"debounce: {maxDelay: 3s}", "debounce: {quietPeriod: 3s, maxDelay: 3s}"},
+		"short maxDelay":         {"debounce: {maxDelay: 1s}", "debounce: {quietPeriod: 1s, maxDelay: 1s}"},
 		"long quietPeriod":       {"debounce: {quietPeriod: 1h}", "debounce: {quietPeriod: 1h, maxDelay: 1h}"},
 		"long backoff":           {"retry: {backoff: 12h}", "retry: {maxAttempts: 3, backoff: 12h, maxBackoff: 12h, resetAfter: 1h}"},
 		"evict":                  {"strategy: {type: Evict}", "strategy: {type: Evict, evict: {maxUnavailable: 1, timeout: 10m}}"},
 		"an HTTP probe":          {"triggers: [{name: p, type: Probe, probe: {httpGet: {port: 80}}}]", "triggers: [{name: p, type: Probe, probe: {httpGet: {port: 80, path: /, scheme: HTTP}, interval: 30s, timeout: 5s, failureThreshold: 5, successThreshold: 1, minUnhealthy: 50%}}]"},
 		"a probe of a verification": {"verification: {probes: [{name: p, host: a, httpGet: {port: 443}, tls: {}}, {name: q, host: a, tcpSocket: {port: 1}, timeout: 7s}]}",
-			"verification: {timeout: 15m, soak: 2m, maxContainerRestarts: 0, onFailure: Halt, probes: [{name: p, host: a, httpGet: {port: 443, path: /, scheme: HTTPS}, tls: {insecureSkipVerify: false}, interval: 1s, timeout: 1s, maxFailures: 0}, {name: q, host: a, tcpSocket: {port: 1}, interval: 7s, timeout: 7s, maxFailures: 0}]}"},
+			"verification: {timeout: 15m, soak: 30s, maxContainerRestarts: 0, onFailure: Halt, probes: [{name: p, host: a, httpGet: {port: 443, path: /, scheme: HTTPS}, tls: {insecureSkipVerify: false}, interval: 1s, timeout: 1s, maxFailures: 0}, {name: q, host: a, tcpSocket: {port: 1}, interval: 7s, timeout: 7s, maxFailures: 0}]}"},
 		"explicit false and zero": {"suspend: false\nhistoryLimit: 0\nretry: {maxAttempts: 0}", "suspend: false\nhistoryLimit: 0\nretry: {maxAttempts: 0, backoff: 10m, maxBackoff: 6h, resetAfter: 1h}"},
 	} {
 		t.Run(name, func(t *testing.T) {
