@@ -92,7 +92,7 @@ func (r *release) remove(ctx context.Context) error {
 func (r *release) policy(ctx context.Context, installed string) ([]byte, error) {
 	manifests := installed + "\n---\n" + sampleWorkloads(r.namespace, strings.Contains(installed, "--is-Argo-Rollouts=true"))
 	var written bytes.Buffer
-	if err := r.output(ctx, strings.NewReader(manifests), &written, os.Getenv(programVariable), "migrate", "reloader", "-"); err != nil {
+	if err := r.output(ctx, strings.NewReader(manifests), &written, os.Getenv(programVariable), "migrate", "reloader", "--pace=reloader", "-"); err != nil {
 		return nil, err
 	}
 	var policy unstructured.Unstructured
@@ -103,32 +103,7 @@ func (r *release) policy(ctx context.Context, installed string) ([]byte, error) 
 		return nil, fmt.Errorf("fairlead migrate has written no ClusterRebootPolicy, but %q", written.String())
 	}
 	policy.SetName(r.name)
-	if err := r.pace(&policy, installed); err != nil {
-		return nil, err
-	}
 	return yaml.Marshal(policy.Object)
-}
-
-// reloaderPace is that of Reloader.
-const reloaderPace = `{debounce: {quietPeriod: 0s}, cooldown: 0s, limit: {maxRestarts: 100, within: 1h}, concurrency: {maxTargets: 100%},
-  verification: {soak: 0s}}`
-
-// pace sets what Reloader does at once, and the namespace that it watches alone.
-func (r *release) pace(policy *unstructured.Unstructured, installed string) error {
-	var pace map[string]any
-	if err := yaml.Unmarshal([]byte(reloaderPace), &pace); err != nil {
-		return err
-	}
-	for field, value := range pace {
-		if err := unstructured.SetNestedField(policy.Object, value, "spec", "template", "spec", field); err != nil {
-			return err
-		}
-	}
-	if !strings.Contains(installed, "KUBERNETES_NAMESPACE") {
-		return nil
-	}
-	return unstructured.SetNestedField(policy.Object, map[string]any{"matchLabels": map[string]any{"kubernetes.io/metadata.name": r.namespace}},
-		"spec", "namespaceSelector")
 }
 
 // sampleWorkloads are one of each kind that Reloader reloads, all of which ask for it.
