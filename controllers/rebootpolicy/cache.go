@@ -131,7 +131,7 @@ func identity(of *metav1.ObjectMeta) metav1.ObjectMeta {
 // maxWaitsFor is the length of what a pod that is not ready waits for, in bytes.
 const maxWaitsFor = 256
 
-// keptConditions returns only the condition Ready, with what the pod waits for, and why the pod cannot be scheduled. It
+// keptConditions returns only the condition Ready, with its time and what the pod waits for, and why the pod cannot be scheduled. It
 // returns none where there were none, as in a pod that was just created.
 func keptConditions(pod *corev1.Pod) []corev1.PodCondition {
 	all := pod.Status.Conditions
@@ -141,7 +141,8 @@ func keptConditions(pod *corev1.Pod) []corev1.PodCondition {
 	ready := corev1.PodCondition{Type: corev1.PodReady, Status: corev1.ConditionUnknown}
 	for i := range all {
 		if all[i].Type == corev1.PodReady {
-			ready.Status, ready.Message = all[i].Status, text.Truncate(workloads.WaitsFor(pod), maxWaitsFor)
+			ready.Status, ready.LastTransitionTime = all[i].Status, all[i].LastTransitionTime
+			ready.Message = text.Truncate(workloads.WaitsFor(pod), maxWaitsFor)
 		}
 	}
 	kept := []corev1.PodCondition{ready}

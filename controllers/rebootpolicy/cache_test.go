@@ -54,6 +54,9 @@ func TestAPodOfTheCacheSaysWhatItSaidBefore(t *testing.T) {
 			if n, b := workloads.Restarts(after); n != total || b != beforeReady || total != 3 {
 				t.Errorf("%d restarts, %d before it was ready; it had %d and %d", n, b, total, beforeReady)
 			}
+			if since := workloads.ReadyChanged(after); since.IsZero() || !since.Equal(workloads.ReadyChanged(before)) {
+				t.Errorf("it is ready or not since %s", since)
+			}
 			if c := workloads.Unschedulable(before.Status.Conditions); (c == nil) != (workloads.Unschedulable(after.Status.Conditions) == nil) {
 				t.Errorf("it was unschedulable: %t", c != nil)
 			}
