@@ -88,7 +88,7 @@ func TestTheAnnotationsOfAWorkloadSayWhatItIsRestartedFor(t *testing.T) {
 	}
 }
 
-// Wave knows no SecretProviderClasses, and looks neither at init containers nor at the Secrets that volumes are mounted with.
+// Wave watches no SecretProviderClasses, and reads no init containers and no credentials of volumes.
 func TestOfAPodTemplateThatCountsWhichTheOtherProjectLooksAt(t *testing.T) {
 	update := map[string]string{"wave.pusher.com/update-on-config-change": "true"}
 	for place, want := range map[Place]bool{InEnv: true, InInitEnv: false, InMount: true, InVolume: true, InCredentials: false, InEnv | InInitEnv: true} {

@@ -75,7 +75,7 @@ func TestTheAnnotationsOfReloaderDecideAsTheyDoThere(t *testing.T) {
 		{"auto is empty", "auto=", "", "", SourceName{secret, "a"}, referred, false, true, ""},
 		{"auto in an init container", "auto=true", "", "", SourceName{secret, "a"}, InInitEnv, true, true, ""},
 		{"auto in a volume that is mounted", "auto=true", "", "", SourceName{secret, "a"}, InMount, true, true, ""},
-		{"auto in a volume that nobody mounts", "auto=true", "", "", SourceName{secret, "a"}, InVolume, false, false, ""},
+		{"auto in a volume that no container mounts", "auto=true", "", "", SourceName{secret, "a"}, InVolume, false, false, ""},
 		{"auto in the credentials of a volume", "auto=true", "", "", SourceName{secret, "a"}, InCredentials, false, false, ""},
 
 		{"typed", "secret/auto=true", "", "", SourceName{secret, "a"}, referred, true, true, ""},
@@ -94,7 +94,7 @@ func TestTheAnnotationsOfReloaderDecideAsTheyDoThere(t *testing.T) {
 		{"named, another", "secret/reload=a", "", "", SourceName{secret, "b"}, referred, false, true, ""},
 		{"named, of another kind", "secret/reload=a", "", "", SourceName{configMap, "a"}, referred, false, true, ""},
 		{"named among several, with blanks", "secret/reload=b,~a~,", "", "", SourceName{secret, "a"}, 0, true, true, ""},
-		{"named, in a volume that nobody mounts", "secret/reload=a", "", "", SourceName{secret, "a"}, InVolume, true, true, ""},
+		{"named, in a volume that no container mounts", "secret/reload=a", "", "", SourceName{secret, "a"}, InVolume, true, true, ""},
 		{"named, beside auto that is false", "secret/reload=a auto=false", "", "", SourceName{secret, "a"}, referred, true, true, ""},
 		{"another named, beside auto that is false", "secret/reload=a auto=false", "", "", SourceName{secret, "b"}, referred, false, false, ""},
 		{"another named, beside auto", "secret/reload=a auto=true", "", "", SourceName{secret, "b"}, referred, true, true, ""},
