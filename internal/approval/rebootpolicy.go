@@ -30,6 +30,9 @@ func RebootPolicyDigest(spec *autorebootv1.RebootPolicySpec) string {
 	for i := range full.Triggers {
 		t := full.Triggers[i]
 		t.Name = ""
+		if *t.Urgency == autorebootv1.UrgencyNormal {
+			t.Urgency = nil
+		}
 		if c := t.ConfigChange; c != nil {
 			for j := range c.Sources {
 				slices.Sort(c.Sources[j].Keys)
