@@ -123,7 +123,7 @@ func TestTheTimeOfALeaseCountsFromItsLastRenewalAndGoesOnWhereItIsTouchedOrDelet
 			s.edit(func(l *coordinationv1.Lease) { l.Labels = map[string]string{"x": "y"} })
 		}, 4500 * time.Millisecond},
 		"deleted":   {func(s *server) { s.remove() }, 4500 * time.Millisecond},
-		"made anew": {func(s *server) { s.remove(); pass(time.Second); s.lease = held("c") }, 16 * time.Second},
+		"created again": {func(s *server) { s.remove(); pass(time.Second); s.lease = held("c") }, 16 * time.Second},
 		"released, unseen, and deleted": {func(s *server) {
 			s.edit(func(l *coordinationv1.Lease) { *l.Spec.HolderIdentity = "" })
 			s.remove()

@@ -56,7 +56,7 @@ func (s *server) fail(hook *func(context.Context, string) error, f func(context.
 	*hook = f
 }
 
-// serve answers a request.
+// serve responds to a request.
 func (s *server) serve(
 	ctx context.Context, verb string, answer func() (*coordinationv1.Lease, error),
 ) (*coordinationv1.Lease, error) {

@@ -138,7 +138,7 @@ func (g *Graph) Expect(now time.Time) {
 	}
 }
 
-// restartsToGo says how many restarts of a policy have not ended, and when the last is expected to; empty where that is not known, or
+// restartsToGo returns how many restarts of a policy have not ended, and when the last is expected to; empty where that is not known, or
 // one waits for more than its turn and its time.
 func restartsToGo(policy *v1.RebootPolicy, now time.Time) string {
 	var due []Due

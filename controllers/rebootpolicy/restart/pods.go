@@ -222,7 +222,7 @@ func (w *Workload) blockingPod(f *autorebootv1.InFlightRestart) *Pod {
 	return nil
 }
 
-// BlockingText says what is done about blockingPod, and what a person must do where it may not be evicted; empty where none is.
+// BlockingText returns what is done about blockingPod, and what a person must do where it may not be evicted; empty where none is.
 func (w *Workload) BlockingText(f *autorebootv1.InFlightRestart, namespace string) string {
 	p := w.blockingPod(f)
 	if p == nil {

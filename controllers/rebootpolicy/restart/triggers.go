@@ -216,7 +216,7 @@ func (r *run) correct(t *target) {
 	}
 }
 
-// correctedText says what a restart is for after one that failed.
+// correctedText returns what a restart is for after one that failed.
 func (r *run) correctedText(t *target) string {
 	var names []string
 	for _, s := range t.requested.dated {
