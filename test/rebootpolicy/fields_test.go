@@ -38,6 +38,7 @@ var fieldTests = framework.FieldTests{
 	"rebootpolicy.TestASourceThatAppearsOrGoesRestartsWhereThatIsAskedFor": {
 		"triggers.configChange.onCreate", "triggers.configChange.onDelete", "triggers.configChange.sources.optional",
 	},
+	"rebootpolicy.TestAnUrgentChangeWaitsForNoWindowAndNoTurn":                              {"triggers.urgency"},
 	"rebootpolicy.TestARenewalIsUrgentOnceWhatThePodsHoldIsAboutToExpire":                   {"triggers.certificateRenewal.secretName"},
 	"rebootpolicy.TestAHostThatStopsAnsweringRestartsWhatDependsOnIt":                       {"triggers.probe.host", "triggers.probe.httpGet.port"},
 	"rebootpolicy.TestAScheduleRestartsOnceEachTimeItFires":                                 {"triggers.schedule.cron"},
