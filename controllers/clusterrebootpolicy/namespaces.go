@@ -37,7 +37,8 @@ func (r *Reconciler) wanted(ctx context.Context, of *autorebootv1.ClusterRebootP
 		if !selected[namespace] || wanted[namespace] || object.GetDeletionTimestamp() != nil {
 			return
 		}
-		w := &rules.Workload{Kind: kind, Namespace: namespace, Name: object.GetName(), Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
+		w := &rules.Workload{Kind: kind, Namespace: namespace, Name: object.GetName(),
+			Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
 			TemplateAnnotations: templateAnnotations(object, r.Kinds.Kinds()...)}
 		taken := func(p *autorebootv1.RebootPolicy) bool { return rules.Takes(&p.Spec, w) }
 		if rules.Takes(&of.Spec.Template.Spec, w) && !slices.ContainsFunc(others[namespace], taken) {

@@ -161,7 +161,8 @@ func (a *actor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, actio
 // annotate puts the annotations of a restart on the pod template of the workload that was decided about, or sets spec.restartAt
 // of a Rollout: its UID and its version must be the same. The kind is configured where it is one of the configuration.
 func annotate(
-	ctx context.Context, c client.Client, policy *autorebootv1.RebootPolicy, action restart.Action, version string, configured *workloadkinds.Kind,
+	ctx context.Context, c client.Client, policy *autorebootv1.RebootPolicy, action restart.Action, version string,
+	configured *workloadkinds.Kind,
 ) (restart.Outcome, int64, error) {
 	w, namespace := action.Workload, policy.Namespace
 	if version == "" {

@@ -141,7 +141,8 @@ func (b *batch) fromCronJob(ctx context.Context) error {
 	maps.Copy(annotations, from.GetAnnotations())
 	job.SetAnnotations(annotations)
 	job.SetOwnerReferences([]metav1.OwnerReference{{
-		APIVersion: cronJobs.GroupVersion().String(), Kind: cronJobs.Kind, Name: cronJob.GetName(), UID: cronJob.GetUID(), Controller: ptr.To(true),
+		APIVersion: cronJobs.GroupVersion().String(), Kind: cronJobs.Kind, Name: cronJob.GetName(), UID: cronJob.GetUID(),
+		Controller: ptr.To(true),
 	}})
 	if err := b.mark(job); err != nil {
 		return err
@@ -185,7 +186,8 @@ func (b *batch) again(ctx context.Context) error {
 		if err := b.copy(ctx, job); err != nil {
 			return err
 		}
-		if err := b.Delete(ctx, job, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
+		err := b.Delete(ctx, job, client.Preconditions{UID: &uid}, client.PropagationPolicy(metav1.DeletePropagationBackground))
+		if client.IgnoreNotFound(err) != nil {
 			return err
 		}
 	case !apierrors.IsNotFound(err):
@@ -302,7 +304,8 @@ func (r *Reconciler) followJobs(ctx context.Context, o *observation) {
 		}
 		job, _ := kind.New()
 		u, is := job.(*unstructured.Unstructured)
-		if err := r.Client.Get(ctx, types.NamespacedName{Namespace: o.key.Namespace, Name: t.Name}, job, shared); err != nil || !is || u.GetUID() == t.UID {
+		name := types.NamespacedName{Namespace: o.key.Namespace, Name: t.Name}
+		if err := r.Client.Get(ctx, name, job, shared); err != nil || !is || u.GetUID() == t.UID {
 			continue
 		}
 		if id := restartOf(u); id != "" && id == t.LastRestartID {
@@ -357,7 +360,9 @@ func (w *workload) addRun(o *observation) {
 }
 
 // recordRuns records a version at which each CronJob and Job existed, before another handler is called: see podCreationVersions.
-func (v *podCreationVersions) recordRuns(then handler.TypedEventHandler[client.Object, reconcile.Request]) handler.TypedEventHandler[client.Object, reconcile.Request] {
+func (v *podCreationVersions) recordRuns(
+	then handler.TypedEventHandler[client.Object, reconcile.Request],
+) handler.TypedEventHandler[client.Object, reconcile.Request] {
 	return handler.TypedFuncs[client.Object, reconcile.Request]{
 		CreateFunc: func(ctx context.Context, e event.TypedCreateEvent[client.Object], q queue) {
 			v.update(e.Object.GetUID(), func(p *podVersions) { p.setExisted(e.Object.GetResourceVersion(), true) })

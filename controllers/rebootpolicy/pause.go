@@ -32,7 +32,9 @@ const (
 
 // pause pauses the rollout of a Deployment, which must be the one and the version that was decided about. It returns the version
 // that it has then.
-func pause(ctx context.Context, c client.Client, policy *autorebootv1.RebootPolicy, action *restart.Action, version string) (string, error) {
+func pause(
+	ctx context.Context, c client.Client, policy *autorebootv1.RebootPolicy, action *restart.Action, version string,
+) (string, error) {
 	if version == "" {
 		return "", errors.New("the workload was not read")
 	}

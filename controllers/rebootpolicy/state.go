@@ -101,7 +101,9 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 // Sources observe ConfigMaps, Secrets and SecretProviderClasses.
 type Sources interface {
 	// Select returns the sources of a policy's namespace that a selector matches, which may be at most so many.
-	Select(ctx context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector, most int) ([]sources.Ref, error)
+	Select(
+		ctx context.Context, by types.NamespacedName, kind autorebootv1.SourceKind, selector labels.Selector, most int,
+	) ([]sources.Ref, error)
 	// Observe returns the states of all sources of a policy, in the order of wants.
 	Observe(ctx context.Context, by types.NamespacedName, wants []sources.Want) ([]sources.State, error)
 	// Forget drops the sources of a policy.

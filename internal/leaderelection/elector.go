@@ -16,7 +16,6 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/klog/v2"
 
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
@@ -160,7 +159,7 @@ func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) err
 		}
 	}
 	// It ends with ctx while this replica waits, and then goes on until the work has ended. The lock logs for client-go.
-	electing, stop := context.WithCancel(klog.NewContext(context.WithoutCancel(ctx), logr.Discard()))
+	electing, stop := context.WithCancel(logr.NewContext(context.WithoutCancel(ctx), logr.Discard()))
 	defer stop()
 	waits := context.AfterFunc(ctx, stop)
 	over := make(chan struct{})

@@ -122,7 +122,7 @@ func TestTheTimeOfALeaseCountsFromItsLastRenewalAndGoesOnWhereItIsTouchedOrDelet
 		"labeled": {func(s *server) {
 			s.edit(func(l *coordinationv1.Lease) { l.Labels = map[string]string{"x": "y"} })
 		}, 4500 * time.Millisecond},
-		"deleted":   {func(s *server) { s.remove() }, 4500 * time.Millisecond},
+		"deleted":       {func(s *server) { s.remove() }, 4500 * time.Millisecond},
 		"created again": {func(s *server) { s.remove(); pass(time.Second); s.lease = held("c") }, 16 * time.Second},
 		"released, unseen, and deleted": {func(s *server) {
 			s.edit(func(l *coordinationv1.Lease) { *l.Spec.HolderIdentity = "" })

@@ -253,7 +253,7 @@ func (c *cluster) acting() (check, work []string) {
 // play plays a schedule, and returns what went wrong, and how many terms there were.
 func play(t *testing.T, seed uint64, life bool) (wrong string, terms int) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &cluster{server: &server{}, life: life, random: rand.New(rand.NewPCG(seed, 0))} //nolint:gosec // a schedule
+		c := &cluster{server: &server{}, life: life, random: rand.New(rand.NewPCG(seed, 0))}
 		ctx, end := context.WithCancel(context.Background())
 		for i := range 3 {
 			m := &machine{cluster: c, name: string(rune('a' + i))}
@@ -304,7 +304,7 @@ func TestNoTwoReplicasActAtOneInstantAndOneLeadsOnceTheFaultsAreOver(t *testing.
 				total += terms
 			}
 			t.Logf("%d schedules, %d terms", *modelCount, total)
-			if *modelSeed == 0 && total < 2*int(*modelCount) { //nolint:gosec // small
+			if *modelSeed == 0 && total < 2*int(*modelCount) {
 				t.Errorf("too little happens: %d terms", total)
 			}
 		})

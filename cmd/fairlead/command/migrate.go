@@ -86,8 +86,9 @@ over, and 2 where something could not be read or the command line is wrong.`,
 		case "name-suffix":
 			set.StringVar(&f.options.NameSuffix, flag, "", "Suffix of the names of the objects, such as -external, so that they can be made beside the old Services.")
 		case "pace":
-			set.StringVar((*string)(&f.options.Pace), flag, string(migrate.PaceReloader), "How soon a change restarts workloads. One of: "+paces()+". With reloader, at once. "+
-				"With careful, one workload of a namespace at a time.")
+			set.StringVar((*string)(&f.options.Pace), flag, string(migrate.PaceReloader),
+				"How soon a change restarts workloads. One of: "+paces()+". With reloader, at once. "+
+					"With careful, one workload of a namespace at a time.")
 		case "port":
 			set.StringSliceVar(&f.ports, flag, nil, "Ports of Services that name none, as NAME:NUMBER or NAME:NUMBER/PROTOCOL, such as postgres:5432.")
 		}

@@ -85,7 +85,8 @@ func (w *world) referenceOf(key inspect.Key, object client.Object, changed map[r
 		return nil
 	}
 	r := &reference{key: key, sources: map[rules.SourceName]bool{}, rules: rules.Workload{
-		Kind: common.WorkloadKind(key.Kind), Namespace: key.Namespace, Name: key.Name, Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
+		Kind: common.WorkloadKind(key.Kind), Namespace: key.Namespace, Name: key.Name,
+		Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
 		TemplateAnnotations: template.Annotations,
 	}}
 	for _, ref := range references.Of(template) {

@@ -272,7 +272,8 @@ func parseSelectors(all []string, flag string, at func(string) cursor) labels.Re
 
 // requirementOf returns a requirement, or what it does not hold for, in the words of the API; false where there is none.
 func requirementOf(r labels.Requirement, negated bool) (out common.LabelRequirement, is bool) {
-	const in, notIn, exists, absent = metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn, metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist
+	const in, notIn, exists, absent = metav1.LabelSelectorOpIn, metav1.LabelSelectorOpNotIn,
+		metav1.LabelSelectorOpExists, metav1.LabelSelectorOpDoesNotExist
 	pair, is := map[string][2]metav1.LabelSelectorOperator{
 		"=": {in, notIn}, "==": {in, notIn}, "in": {in, notIn}, "!=": {notIn, in}, "notin": {notIn, in}, "exists": {exists, absent},
 		"!": {absent, exists},

@@ -60,7 +60,8 @@ var sourceKinds = []autorebootv1.SourceKind{autorebootv1.SourceConfigMap, autore
 // annotated returns what decides for which changes a workload is restarted.
 func (o *object) annotated() *rules.Workload {
 	return &rules.Workload{Kind: common.KindOfGroup(o.GroupVersionKind.Group, common.WorkloadKind(o.GroupVersionKind.Kind)),
-		Namespace: o.namespace, Name: o.name, Annotations: annotationsOf(o.Get("metadata")), TemplateAnnotations: annotationsOf(o.templateMetadata())}
+		Namespace: o.namespace, Name: o.name, Annotations: annotationsOf(o.Get("metadata")),
+		TemplateAnnotations: annotationsOf(o.templateMetadata())}
 }
 
 // referenced returns the sources that a pod template refers to, as a RebootPolicy finds them.

@@ -51,7 +51,8 @@ func (r *run) waveNamespaces() (namespaces []string, from []*subject) {
 		set, watched := flag.NewFlagSet("wave", flag.ContinueOnError), ""
 		set.SetOutput(io.Discard)
 		set.StringVar(&watched, "namespaces", "", "")
-		for _, name := range []string{"leader-election-id", "leader-election-namespace", "sync-period", "update-rate", "update-burst", "kubeconfig",
+		for _, name := range []string{"leader-election-id", "leader-election-namespace", "sync-period",
+			"update-rate", "update-burst", "kubeconfig",
 			"zap-encoder", "zap-log-level", "zap-stacktrace-level", "zap-time-encoding"} {
 			set.String(name, "", "")
 		}

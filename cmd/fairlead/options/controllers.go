@@ -169,7 +169,8 @@ func validateWorkloads(path *field.Path, all []Workload) field.ErrorList {
 			if batchTemplates[w.Kind] == "" || w.Version != "v1" {
 				errs = append(errs, field.Invalid(at.Child("kind"), w.Kind, "of group batch CronJob and Job can be targets, at version v1"))
 			}
-			if path := cmp.Or(w.PodTemplatePath, batchTemplates[w.Kind], "spec.template"); path != batchTemplates[w.Kind] && path != "spec.template" {
+			path := cmp.Or(w.PodTemplatePath, batchTemplates[w.Kind], "spec.template")
+			if path != batchTemplates[w.Kind] && path != "spec.template" {
 				errs = append(errs, field.Invalid(at.Child("podTemplatePath"), path, "that of CronJobs and Jobs is known: leave it out"))
 			}
 		case common.AppsGroup, common.RolloutsGroup:

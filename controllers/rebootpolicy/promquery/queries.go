@@ -215,7 +215,7 @@ func (q *Queries) start(now time.Time) (*started, time.Duration) {
 	if best == nil {
 		return nil, wait
 	}
-	best.evaluation.running, best.due = true, now.Add(interval)
+	best.running, best.due = true, now.Add(interval)
 	best.turn.last = now
 	best.turn.running++
 	q.running++
@@ -227,7 +227,7 @@ func (q *Queries) end(of *started) {
 	defer q.mu.Unlock()
 	q.running--
 	of.turn.running--
-	of.evaluation.running = false
+	of.running = false
 	q.wake()
 }
 

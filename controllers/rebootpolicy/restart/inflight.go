@@ -81,7 +81,8 @@ func (r *run) nextEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 		return occurrence{event: NodeLost, reason: autorebootv1.ReasonNodeUnreachable, message: w.LostText()}, true
 	}
 	o := r.failure(t, autorebootv1.ReasonTimedOut)
-	o.message = cmp.Or(w.BlockingText(f, r.policy.Namespace), w.Stopped(f), w.shortageText(), w.LostText(), w.unreadyText(), w.Restarting, w.keptInPlaceText(f))
+	o.message = cmp.Or(w.BlockingText(f, r.policy.Namespace), w.Stopped(f), w.shortageText(), w.LostText(), w.unreadyText(),
+		w.Restarting, w.keptInPlaceText(f))
 	return o, true
 }
 
@@ -143,7 +144,8 @@ func (r *run) overtaken(t *target, f *autorebootv1.InFlightRestart) (occurrence,
 	}
 	until = until.Add(standstillAfter)
 	r.requeueAt(until)
-	return occurrence{event: Failed, reason: autorebootv1.ReasonContentChanged, message: "no pod had become ready for a minute"}, !r.now.Before(until)
+	o := occurrence{event: Failed, reason: autorebootv1.ReasonContentChanged, message: "no pod had become ready for a minute"}
+	return o, !r.now.Before(until)
 }
 
 // lacksContent reports whether a target has pods without content that is newer than its baselines.

@@ -78,7 +78,9 @@ type Marks struct {
 // MarksOf reads the annotations of a source.
 func MarksOf(annotations map[string]string) Marks {
 	has := func(name string) bool { return annotations[name] == "true" }
-	return Marks{Ignore: has(common.IgnoreAnnotation), ReloaderIgnore: has(ReloaderIgnoreAnnotation), ReloaderMatch: has(ReloaderMatchAnnotation)}
+	return Marks{
+		Ignore: has(common.IgnoreAnnotation), ReloaderIgnore: has(ReloaderIgnoreAnnotation), ReloaderMatch: has(ReloaderMatchAnnotation),
+	}
 }
 
 // IsIgnored reports whether the annotations of a source have it not count for a policy.

@@ -30,7 +30,9 @@ const (
 	ReloaderPauseAnnotation = "deployment.reloader.stakater.com/pause-period"
 	// ReloaderRolloutAnnotation is on a Rollout of Argo Rollouts that Reloader restarts by spec.restartAt where the value is
 	// ReloaderRestartsRollout, and by a new revision otherwise.
-	ReloaderRolloutAnnotation, ReloaderRestartsRollout = "reloader.stakater.com/rollout-strategy", "restart"
+	ReloaderRolloutAnnotation = "reloader.stakater.com/rollout-strategy"
+	// ReloaderRestartsRollout is that value.
+	ReloaderRestartsRollout = "restart"
 )
 
 // reloaderKind has the annotations of Reloader for a kind of source.

@@ -68,7 +68,8 @@ func batch(path rules.Path, t *autorebootv1.Target, spec *autorebootv1.RebootPol
 		return nil
 	}
 	if kind := KindsOf(t)[0]; t.Kind != "" && kind != common.WorkloadCronJob && kind != common.WorkloadJob {
-		errs = append(errs, field.NotSupported(path.Child("kind").Field(), t.Kind, []common.WorkloadKind{common.WorkloadCronJob.Name(), common.WorkloadJob.Name()}))
+		kinds := []common.WorkloadKind{common.WorkloadCronJob.Name(), common.WorkloadJob.Name()}
+		errs = append(errs, field.NotSupported(path.Child("kind").Field(), t.Kind, kinds))
 	}
 	if Evicts(spec) {
 		errs = append(errs, field.Invalid(path.Child("group").Field(), t.Group, "the strategy Evict does not restart CronJobs and Jobs: give them a policy of their own"))
