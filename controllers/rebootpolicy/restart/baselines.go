@@ -220,10 +220,11 @@ func (r *run) renameTriggers(old []string, renamed map[string][]string) []string
 }
 
 // isOwedFor reports whether a target may be owed a restart for a source of which other keys count now, so that its content
-// cannot be compared with the baseline: one is pending, or the source was written while none could become pending.
+// cannot be compared with the baseline: one is pending, or the source was written while none could become pending. A retry is owed
+// whatever its baselines are, which moved when the restart that failed was planned: other keys alone are no new content for it.
 func (r *run) isOwedFor(t *target, s *Signal, b *autorebootv1.Baseline) bool {
 	if t.isPendingFor(s.Trigger) {
-		return true
+		return !t.retryPending() || t.isCorrected() || s.Recorded.After(timeOf(b.WrittenTime))
 	}
 	unknown := slices.ContainsFunc(r.policy.Status.Triggers, func(known autorebootv1.TriggerStatus) bool {
 		return known.Name == s.Trigger && known.State == autorebootv1.TriggerUnknown

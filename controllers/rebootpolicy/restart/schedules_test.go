@@ -87,6 +87,9 @@ func TestFormerSchedulesBreakNoRule(t *testing.T) {
 		"a trigger is renamed, and the caches are behind": {
 			{what: "rename", crash: "a stale view"}, {what: "change"},
 		},
+		"other keys count for a restart that failed": {
+			{what: "bad", span: time.Second}, {what: "pass", span: 16 * time.Second}, {what: "pass", span: 70 * time.Minute}, {what: "keys"},
+		},
 		"other keys count, and the content changes before that is stored": {
 			{what: "keys", crash: "before the store"}, {what: "change"},
 		},
