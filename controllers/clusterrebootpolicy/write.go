@@ -89,9 +89,10 @@ func (r *Reconciler) write(ctx context.Context, of *autorebootv1.ClusterRebootPo
 			o.refuse(last.refusal)
 		case step == nil:
 			delete(refused, namespace)
-			isDeleting := !stored.DeletionTimestamp.IsZero()
-			if o.count(wanted[namespace] && !isDeleting); wanted[namespace] && isDeleting {
+			if !stored.DeletionTimestamp.IsZero() && wanted[namespace] {
 				o.deleting = append(o.deleting, stored)
+			} else {
+				o.count(wanted[namespace])
 			}
 		case wasRefused && r.Now().Before(before.until):
 			o.refuse(before)

@@ -14,8 +14,9 @@
 //     (targets.go) and their pods (pods.go), what holds restarts (gates.go), and what each trigger sees of each workload
 //     (signals.go and the files of that name; source_refs.go has which ConfigMaps and Secrets are observed).
 //   - decide.go has the decider decide while the ledger of disruptions is locked. Where a restart is about to start,
-//     required_sources.go looks for the ConfigMaps and Secrets that its pods need, and pods.go for its pods.
-//   - act.go acts on the workloads, once the status that was decided is stored.
+//     required_sources.go looks for the ConfigMaps and Secrets that its pods need, and pod_order.go for its pods.
+//   - act.go acts on the workloads, once the status that was decided is stored: by annotations, with those of Reloader
+//     (reloaded.go), a pause of the rollout (pause.go), evictions, and the Jobs of CronJobs and Jobs (batch.go).
 //   - record.go writes the status, with its conditions (conditions.go), and then events; metrics.go counts.
 //   - observation.go has what one reconcile has read, watchset.go what a policy watches, and cache.go what the cache
 //     holds.

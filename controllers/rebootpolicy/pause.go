@@ -21,14 +21,11 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-const (
-	// pauseOwner is the field owner of spec.paused of a Deployment and of the annotations about it, and of nothing else.
-	pauseOwner = "fairlead-pause"
-	// pausedAtAnnotation is that of Reloader, which says since when a Deployment is paused.
-	pausedAtAnnotation = "deployment.reloader.stakater.com/paused-at"
-)
+// pauseOwner is the field owner of spec.paused of a Deployment and of the annotations about it, and of nothing else.
+const pauseOwner = "fairlead-pause"
 
 // pause pauses the rollout of a Deployment, which must be the one and the version that was decided about. It returns the version
 // that it has then.
@@ -41,7 +38,8 @@ func pause(
 	w := action.Workload
 	d := appsv1ac.Deployment(w.Name, policy.Namespace).WithUID(w.UID).WithResourceVersion(version).
 		WithAnnotations(map[string]string{
-			autorebootv1.PausedByAnnotation: policy.Name, pausedAtAnnotation: action.Started.UTC().Format(time.RFC3339),
+			autorebootv1.PausedByAnnotation:  policy.Name,
+			rules.ReloaderPausedAtAnnotation: action.Started.UTC().Format(time.RFC3339),
 		}).
 		WithSpec(appsv1ac.DeploymentSpec().WithPaused(true))
 	if err := c.Apply(ctx, d, client.FieldOwner(pauseOwner), client.ForceOwnership); err != nil {

@@ -39,7 +39,7 @@ func restartAnnotations(p *autorebootv1.RebootPolicy, action *restart.Action) ma
 	}
 	if p.Spec.Compatibility == autorebootv1.CompatibilityReloader {
 		if from := lastReloadedFrom(p, action); from != "" {
-			annotations[workloads.LastReloadedFromAnnotation] = from
+			annotations[rules.ReloaderLastReloadedFromAnnotation] = from
 		}
 	}
 	return annotations

@@ -33,7 +33,7 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) {
 		return
 	}
 	yields, err := r.yields(ctx, o)
-	found, named := map[types.UID]*workload{}, map[types.UID]bool{}
+	found := foundTargets{map[types.UID]*workload{}, map[types.UID]bool{}}
 	for i := range o.policy.Spec.Targets {
 		t := &o.policy.Spec.Targets[i]
 		matched, all := r.match(ctx, o, t)
@@ -44,23 +44,15 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) {
 			r.Kinds.LookAgain(kind)
 		}
 		for _, w := range matched {
-			if yields(w) {
-				continue
-			}
-			w.Wave = *t.Wave
-			known, byName := found[w.UID], t.Selector == nil
-			if known != nil {
-				w.takesAll = w.takesAll || known.takesAll
-				known.takesAll = w.takesAll
-			}
-			if known == nil || byName || !named[w.UID] && w.Wave < known.Wave {
-				found[w.UID], named[w.UID] = w, byName
+			if !yields(w) {
+				w.Wave = *t.Wave
+				found.add(w, t.Selector == nil)
 			}
 		}
 	}
-	o.unread = slices.DeleteFunc(o.unread, func(w *workload) bool { return found[w.UID] != nil }) // by another target
-	unselected := r.unselectedInFlight(ctx, o, found)
-	o.limitTargets(append(slices.Collect(maps.Values(found)), unselected...), err == nil)
+	o.unread = slices.DeleteFunc(o.unread, func(w *workload) bool { return found.byUID[w.UID] != nil }) // by another target
+	unselected := r.unselectedInFlight(ctx, o, found.byUID)
+	o.limitTargets(append(slices.Collect(maps.Values(found.byUID)), unselected...), err == nil)
 	if err != nil {
 		o.couldNotRead(err)
 		o.setAllUnread("it is not known whether another RebootPolicy restarts it")
@@ -70,6 +62,24 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) {
 			o.couldNotRead(w.RefersTo)
 			o.setUnread(w, cannotBeRead)
 		}
+	}
+}
+
+// foundTargets are the workloads that targets take, and which of them a target names.
+type foundTargets struct {
+	byUID map[types.UID]*workload
+	named map[types.UID]bool
+}
+
+// add adds a workload that a target takes, with its wave.
+func (f *foundTargets) add(w *workload, byName bool) {
+	known := f.byUID[w.UID]
+	if known != nil {
+		w.takesAll = w.takesAll || known.takesAll
+		known.takesAll = w.takesAll
+	}
+	if known == nil || byName || !f.named[w.UID] && w.Wave < known.Wave {
+		f.byUID[w.UID], f.named[w.UID] = w, byName
 	}
 }
 

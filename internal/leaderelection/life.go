@@ -62,10 +62,10 @@ func (l *lock) findSelf(ctx context.Context) error {
 		l.self = &metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: pod.Name, UID: pod.UID}
 		return true, nil
 	})
-	if ctx.Err() != nil {
-		return nil
+	if ctx.Err() == nil {
+		return err
 	}
-	return err
+	return nil
 }
 
 // getPod returns a Pod, or nil where there is none. It reads what is stored, not a cache.

@@ -63,13 +63,13 @@ type TargetStatus struct {
 	// +optional
 	LastRestartID string `json:"lastRestartID,omitempty"`
 
-	// formerContent stands for what its sources had before its latest restart for new content. What comes back to that is held
-	// by cooldown. It is absent where that restart failed: going back is the remedy then.
+	// previousContent identifies the content that its sources had before its latest restart for new content. If they return to
+	// it, cooldown holds the restart. It is absent if that restart failed: to return is the remedy then.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16
 	// +optional
-	FormerContent string `json:"formerContent,omitempty"`
+	PreviousContent string `json:"previousContent,omitempty"`
 
 	// attempts are the failed restarts for its content since it was last healthy for retry.resetAfter, absent where there are
 	// none.

@@ -33,8 +33,9 @@ type Due struct {
 // these. It returns false where nothing is to end, where the history has none, and where maxTargets starts nothing.
 func ExpectedEnd(policy *v1.RebootPolicy, due []Due, now time.Time) (time.Time, bool) {
 	took, usual := seen(policy)
-	slots := make([]time.Time, maxTargets(policy)) // when each is free
-	if usual == 0 || len(due)+len(policy.Status.InFlight) == 0 || len(due) > 0 && len(slots) == 0 {
+	n := len(due) + len(policy.Status.InFlight)
+	slots := make([]time.Time, min(maxTargets(policy), n)) // when each is free
+	if usual == 0 || n == 0 || len(due) > 0 && len(slots) == 0 {
 		return time.Time{}, false
 	}
 	var soaks time.Duration // the slot is free meanwhile
@@ -105,17 +106,8 @@ func maxTargets(policy *v1.RebootPolicy) int {
 	if n := policy.Status.WatchedTargets; n != nil {
 		targets = max(targets, int(*n))
 	}
-	n, err := intstr.GetScaledValueFromIntOrPercent(&value, targets, false)
-	switch {
-	case err != nil || n == 0 && value.Type == intstr.String && value.StrVal != "0%":
-		return 1
-	default:
-		return min(max(n, 0), maxSlots)
-	}
+	return rules.Scaled(value, targets)
 }
-
-// maxSlots is how many targets a policy restarts at the most.
-const maxSlots = 100
 
 func latest(a, b time.Time) time.Time {
 	if a.Before(b) {

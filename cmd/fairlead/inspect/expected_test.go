@@ -26,7 +26,7 @@ func TestTheExpectedEndFollowsSlotsWavesAndEarlierRestarts(t *testing.T) {
 			Record: common.Record{Result: result, StartTime: at(end - span), CompletionTime: at(end)},
 		}
 	}
-	// web took 50 s, of which 30 s were the soak; what has no record takes as long.
+	// The restart of web took 50 s, including a soak of 30 s. Workloads without a record are expected to take as long.
 	history := []v1.RestartRecord{
 		took("web", -time.Hour, 50*time.Second, v1.ResultSucceeded),
 		took("web", -2*time.Hour, 500*time.Second, v1.ResultSucceeded),

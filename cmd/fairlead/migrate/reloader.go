@@ -20,7 +20,7 @@ var reloaderReads = []Kind{deploymentReads, statefulSetReads, daemonSetReads,
 	{GroupKind: rolloutKind, Version: "v1alpha1", Plural: "rollouts", Optional: true},
 }
 
-const reloaderPauses = "After Reloader is scaled to zero, see that no Deployment with the annotation " + pausedAt + " has spec.paused: " +
+const reloaderPauses = "After Reloader is scaled to zero, see that no Deployment with the annotation " + rules.ReloaderPausedAtAnnotation + " has spec.paused: " +
 	"Reloader alone resumes it. `kubectl rollout resume` does so too."
 
 const reloaderClasses = "Annotations of a SecretProviderClass are not read: exclude one with " + rules.ReloaderIgnoreAnnotation + " by its name."
@@ -64,9 +64,6 @@ func reloaderFollows(in *input) []key {
 	}
 	return found
 }
-
-// pausedAt is on a Deployment that Reloader has paused.
-const pausedAt = "deployment.reloader.stakater.com/paused-at"
 
 // reloaderAnnotations are those of a workload, or of its pod template.
 func reloaderAnnotations(o *object) (found []string) {
@@ -190,18 +187,18 @@ func noteWithoutAnnotations(s *subject, onChange *rules.OnChange) {
 // notCarriedOver is why an annotation that is not read means nothing here; "" where it means nothing to Reloader, or was noted.
 func notCarriedOver(annotation string) string {
 	switch annotation {
-	case rules.ReloaderRolloutAnnotation, pausedAt, "reloader.stakater.com/last-reloaded-from":
+	case rules.ReloaderRolloutAnnotation, rules.ReloaderPausedAtAnnotation, rules.ReloaderLastReloadedFromAnnotation:
 		return ""
 	case rules.ReloaderIgnoreAnnotation, rules.ReloaderMatchAnnotation:
 		return "means something on a ConfigMap or Secret alone, also to Reloader"
 	}
-	return "is no annotation of Reloader that is known here"
+	return "is not an annotation of Reloader"
 }
 
 // notePaused notes a Deployment that Reloader has paused, and that only its timer would resume.
 func notePaused(s *subject) {
 	paused := s.root().in("spec", "paused")
-	if s.GroupKind() != deploymentKind || !s.annotation(pausedAt).exists() || paused.is("false") {
+	if s.GroupKind() != deploymentKind || !s.annotation(rules.ReloaderPausedAtAnnotation).exists() || paused.is("false") {
 		return
 	}
 	command := "kubectl rollout resume deployment/" + s.name

@@ -63,7 +63,8 @@ var renamable = map[string]string{
 	"configmap-auto-annotation": "configmap.reloader.stakater.com/auto", "secret-auto-annotation": "secret.reloader.stakater.com/auto",
 	"auto-annotation": rules.ReloaderAutoAnnotation, "auto-search-annotation": rules.ReloaderSearchAnnotation,
 	"search-match-annotation": rules.ReloaderMatchAnnotation, "ignore-annotation": rules.ReloaderIgnoreAnnotation,
-	"pause-deployment-annotation": rules.ReloaderPauseAnnotation, "pause-deployment-time-annotation": pausedAt,
+	"pause-deployment-annotation":      rules.ReloaderPauseAnnotation,
+	"pause-deployment-time-annotation": rules.ReloaderPausedAtAnnotation,
 }
 
 // reloading is the configuration of Reloader.
@@ -163,7 +164,7 @@ func (r *run) parse(s *subject) (f *reloaderFlags, at func(name string) cursor) 
 		}
 	}
 	if err := f.set.Parse(texts); err != nil {
-		c.in("args").note(Refused, "%v: what Reloader does with it is not known here; give its Deployment without it, if it has Reloader see no less", err)
+		c.in("args").note(Refused, "%v: remove the flag from the Deployment that you give, unless it makes Reloader watch less", err)
 	}
 	return f, func(name string) cursor {
 		for _, argument := range slices.Backward(arguments) {
@@ -184,7 +185,7 @@ func (r *run) environmentOf(s *subject) (namespace string) {
 		case name != "KUBERNETES_NAMESPACE":
 			v.say(Lost, "restarts are Events, metrics and status.history; there is no webhook")
 		case !v.isKnown:
-			v.say(Refused, "confines Reloader to a namespace that is not known here: name it in the manifest")
+			v.say(Refused, "confines Reloader to a namespace that the manifest does not name: write its name")
 		default:
 			namespace = v.value
 		}
@@ -342,7 +343,7 @@ func (c *reloading) watches(r *run, namespace string) (watches bool, unknown str
 	}
 	of := r.get(namespaceKind, "", namespace)
 	if of == nil {
-		return true, fmt.Sprintf("Namespace %s is not in the input, so that it is not known whether --namespace-selector selects it; give it too", namespace)
+		return true, fmt.Sprintf("Namespace %s is not in the input: add it, so that its labels can be compared with --namespace-selector", namespace)
 	}
 	found := labels.Set{corev1.LabelMetadataName: namespace}
 	if have := of.Get("metadata").Get("labels"); have != nil {

@@ -73,12 +73,12 @@ func TestTheFlagsOfReloaderAreReadAsItsOwnParserDoes(t *testing.T) {
 		"a selector that is none":                {arguments: `"--namespace-selector=env=="`, namespaces: "env In", plan: ""},
 		"a selector that cannot be read":         {arguments: `"--namespace-selector=a b"`, none: true, plan: "is no selector such as team=shop"},
 		"a selector that compares numbers":       {arguments: `"--namespace-selector=a>1"`, none: true, plan: "compares numbers"},
-		"quotes that do not end":                 {arguments: `'--namespace-selector="env=test'`, none: true, plan: "what Reloader does with it is not known here"},
+		"quotes that do not end":                 {arguments: `'--namespace-selector="env=test'`, none: true, plan: "unless it makes Reloader watch less"},
 		"namespaces":                             {arguments: `"--namespaces=shop,bank"`, namespaces: "name In shop bank"},
 		"namespaces, which hide the others":      {arguments: `"--namespaces=shop", "--namespaces-to-ignore=shop", "--namespace-selector=a=b"`, namespaces: "name In shop"},
 		"its own namespace":                      {arguments: `"--namespace-selector=a=b"`, env: "{name: KUBERNETES_NAMESPACE, valueFrom: {fieldRef: {fieldPath: metadata.namespace}}}", namespaces: "name In ops"},
 		"a namespace of the environment":         {env: "{name: KUBERNETES_NAMESPACE, value: shop}", namespaces: "name In shop"},
-		"a namespace from elsewhere":             {env: "{name: KUBERNETES_NAMESPACE, valueFrom: {secretKeyRef: {name: a, key: b}}}", none: true, plan: "confines Reloader to a namespace that is not known here"},
+		"a namespace from elsewhere":             {env: "{name: KUBERNETES_NAMESPACE, valueFrom: {secretKeyRef: {name: a, key: b}}}", none: true, plan: "confines Reloader to a namespace that the manifest does not name"},
 		"no namespace of the environment":        {env: "{name: KUBERNETES_NAMESPACE, value: ''}"},
 		"namespaces to ignore":                   {arguments: `"--namespaces-to-ignore=ops"`, namespaces: "name NotIn ops"},
 		"namespaces to ignore, one with a blank": {arguments: `"--namespaces-to-ignore=ops, bank"`, namespaces: "name NotIn ops", plan: `has " bank", which is the name of no namespace, to Reloader neither`},
@@ -170,7 +170,7 @@ func TestAPolicyOfAWorkloadNeedsTheLabelsOfItsNamespace(t *testing.T) {
 		return "---\napiVersion: v1\nkind: Namespace\nmetadata: {name: shop, labels: {" + labels + "}}\n---\napiVersion: v1\nkind: Namespace\nmetadata: {name: ops}\n"
 	}
 	for more, want := range map[string]string{
-		"": "Namespace shop is not in the input, so that it is not known", namespace("env: prod"): "its namespace is one that Reloader does not watch",
+		"": "Namespace shop is not in the input: add it", namespace("env: prod"): "its namespace is one that Reloader does not watch",
 		namespace("env: test"): "RebootPolicy shop/web",
 	} {
 		_, plan, _ := migrated(t, reloaderPerWorkload, Options{}, started(`'--namespace-selector="env=test"'`, "")+more)

@@ -127,14 +127,9 @@ func (p *policy) read(r *run, compatibility autorebootv1.Compatibility, takesAll
 	if err != nil {
 		p.say(Refused, "its pod template cannot be read: %v", err)
 	}
-	isNamed := func(kind autorebootv1.SourceKind) bool {
-		return slices.ContainsFunc(of.Names(), func(name rules.SourceName) bool { return name.Kind == kind })
-	}
-	isListed := false // where a kind neither counts as a whole nor is excluded
-	for _, kind := range sourceKinds {
-		claim := of.ClaimToKind(kind, takesAll)
-		isListed = isListed || !ignored[kind] && (claim == rules.IfMarked || claim == rules.NoClaim && isNamed(kind))
-	}
+	isListed := slices.ContainsFunc(sourceKinds, func(kind autorebootv1.SourceKind) bool {
+		return !ignored[kind] && countsInPart(&of, kind, takesAll)
+	})
 	watched := p.referenced(r, refers, compatibility, func(ref *references.Reference) rules.Claim {
 		if ignored[ref.Kind] {
 			return rules.NoClaim
@@ -168,6 +163,17 @@ func (p *policy) read(r *run, compatibility autorebootv1.Compatibility, takesAll
 	return &of
 }
 
+// countsInPart reports whether sources of a kind neither count as a whole nor are excluded as a whole.
+func countsInPart(of *rules.OnChange, kind autorebootv1.SourceKind, takesAll bool) bool {
+	switch of.ClaimToKind(kind, takesAll) {
+	case rules.IfMarked:
+		return true
+	case rules.NoClaim:
+		return slices.ContainsFunc(of.Names(), func(name rules.SourceName) bool { return name.Kind == kind })
+	}
+	return false
+}
+
 // referenced returns the sources that count of those that the pod template refers to.
 func (p *policy) referenced(
 	r *run, refers []references.Reference, compatibility autorebootv1.Compatibility, claimTo func(*references.Reference) rules.Claim,
@@ -178,7 +184,7 @@ func (p *policy) referenced(
 			continue
 		}
 		if claim == rules.IfMarked && r.source(src, p.namespace) == nil {
-			p.say(Refused, "%s %s is not in the input, so that it is not known whether it has the annotation %s; give it too", src.Kind, src.Name,
+			p.say(Refused, "%s %s is not in the input: add it, so that its annotation %s can be read", src.Kind, src.Name,
 				rules.ReloaderMatchAnnotation)
 		}
 		if !r.isIgnored(src, p.namespace, claim, compatibility) {

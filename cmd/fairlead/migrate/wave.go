@@ -68,7 +68,7 @@ func (r *run) waveNamespaces() (namespaces []string, from []*subject) {
 				texts = append(texts, argument.text())
 			}
 			if err := set.Parse(texts); err != nil || set.NArg() > 0 || strings.Contains(watched, "$(") {
-				container.in("args").note(Refused, "it is not known what Wave does with its arguments (%v): give its Deployment without those that have it see no less", err)
+				container.in("args").note(Refused, "%v: remove the argument from the Deployment that you give, unless it makes Wave watch less", err)
 			}
 		}
 		if from = append(from, s); watched == "" {

@@ -105,26 +105,34 @@ func (r *run) environment(s *subject, project string, wanted func(name string) b
 				env.use()
 				continue
 			}
-			switch from := env.in("valueFrom"); {
-			case !from.exists():
-				set(name, env.in("value").text(), env.in("value"))
-			case from.in("fieldRef").in("fieldPath").is("metadata.namespace") && from.in("fieldRef").exists():
-				found[name] = setting{s.namespace, from, s.namespace != ""}
-			case from.in("configMapKeyRef").exists():
-				ref := from.in("configMapKeyRef")
-				key := ref.in("key").text()
-				r.configMap(ref, func(has, value string) {
-					if has == key {
-						set(name, value, ref)
-					}
-				})
-			default:
-				found[name] = setting{cursor: from}
-				from.use()
+			if value := r.variable(s, env); value != nil {
+				found[name] = *value
 			}
 		}
 	}
 	return found
+}
+
+// variable returns a variable of a container; nil where it names a key that its ConfigMap does not have.
+func (r *run) variable(s *subject, env cursor) (found *setting) {
+	switch from := env.in("valueFrom"); {
+	case !from.exists():
+		return &setting{env.in("value").text(), env.in("value"), true}
+	case from.in("fieldRef").in("fieldPath").is("metadata.namespace") && from.in("fieldRef").exists():
+		return &setting{s.namespace, from, s.namespace != ""}
+	case from.in("configMapKeyRef").exists():
+		ref := from.in("configMapKeyRef")
+		key := ref.in("key").text()
+		r.configMap(ref, func(has, value string) {
+			if has == key {
+				found = &setting{value, ref, true}
+			}
+		})
+		return found
+	default:
+		from.use()
+		return &setting{cursor: from}
+	}
 }
 
 // configMap calls visit with what a ConfigMap holds that a reference names.

@@ -19,6 +19,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/rules"
+	policyrules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // Workload is one as the cache, or the API server, has it.
@@ -121,12 +122,8 @@ func newWorkload(
 	return w
 }
 
-const (
-	// RestartedAtAnnotation is that of `kubectl rollout restart`.
-	RestartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
-	// LastReloadedFromAnnotation is that of Reloader, which says what it restarted the workload for.
-	LastReloadedFromAnnotation = "reloader.stakater.com/last-reloaded-from"
-)
+// RestartedAtAnnotation is that of `kubectl rollout restart`.
+const RestartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
 
 // hashOf returns a hash of a pod template without the annotations of a restart; empty where it cannot be encoded.
 func hashOf(template *corev1.PodTemplateSpec) string {
@@ -134,7 +131,7 @@ func hashOf(template *corev1.PodTemplateSpec) string {
 	same.Annotations = maps.Clone(template.Annotations)
 	delete(same.Annotations, autorebootv1.RestartIDAnnotation)
 	delete(same.Annotations, RestartedAtAnnotation)
-	delete(same.Annotations, LastReloadedFromAnnotation)
+	delete(same.Annotations, policyrules.ReloaderLastReloadedFromAnnotation)
 	data, err := same.Marshal()
 	if err != nil {
 		return ""

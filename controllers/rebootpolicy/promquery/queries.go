@@ -6,6 +6,7 @@ package promquery
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -32,12 +33,13 @@ const (
 )
 
 // Why a gate is closed that no error closes.
-const (
+var (
 	notConfigured = "no Prometheus server is queried: rebootPolicies.prometheus.url of the operator's configuration names it"
-	tooMany       = "its query is not evaluated: the operator evaluates at most 50 for the policies of a namespace, and 2000 in all"
-	notEvaluated  = "its query was not evaluated yet"
-	tooOld        = "its last result is older than 45s: the queries for its namespace take too long"
-	returns       = "its query returns results"
+	tooMany       = fmt.Sprintf("its query is not evaluated: the operator evaluates at most %d for the policies of a namespace, and %d in all",
+		maxOfNamespace, maxQueries)
+	notEvaluated = "its query was not evaluated yet"
+	tooOld       = fmt.Sprintf("its last result is older than %s: the queries for its namespace take too long", maxAge)
+	returns      = "its query returns results"
 )
 
 // query is one that the server evaluates. The namespace is empty where the result is the same for all.
@@ -235,6 +237,24 @@ func (q *Queries) end(of *started) {
 // namespace has as many as any other.
 func (q *Queries) share() {
 	q.stale = false
+	turns := q.turnsOfPolicies()
+	kept := map[query]*evaluation{}
+	namespaces := slices.Sorted(maps.Keys(turns))
+	for i := range maxOfNamespace {
+		for _, namespace := range namespaces {
+			if of := turns[namespace]; i < len(of.queries) && (kept[of.queries[i]] != nil || len(kept) < maxQueries) {
+				kept[of.queries[i]] = cmp.Or(q.evaluations[of.queries[i]], &evaluation{})
+			}
+		}
+	}
+	for _, of := range turns {
+		of.queries = slices.DeleteFunc(of.queries, func(one query) bool { return kept[one] == nil })
+	}
+	q.evaluations, q.turns = kept, turns
+}
+
+// turnsOfPolicies returns the turn of each namespace, with as many of its queries as a namespace may have.
+func (q *Queries) turnsOfPolicies() map[string]*turn {
 	turns := map[string]*turn{}
 	for _, policy := range slices.SortedFunc(maps.Keys(q.policies), byName) {
 		of := turns[policy.Namespace]
@@ -252,19 +272,7 @@ func (q *Queries) share() {
 			}
 		}
 	}
-	kept := map[query]*evaluation{}
-	namespaces := slices.Sorted(maps.Keys(turns))
-	for i := range maxOfNamespace {
-		for _, namespace := range namespaces {
-			if of := turns[namespace]; i < len(of.queries) && (kept[of.queries[i]] != nil || len(kept) < maxQueries) {
-				kept[of.queries[i]] = cmp.Or(q.evaluations[of.queries[i]], &evaluation{})
-			}
-		}
-	}
-	for _, of := range turns {
-		of.queries = slices.DeleteFunc(of.queries, func(one query) bool { return kept[one] == nil })
-	}
-	q.evaluations, q.turns = kept, turns
+	return turns
 }
 
 func byName(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) }

@@ -49,7 +49,7 @@ func obstacles() []obstacle {
 		{autorebootv1.ReasonCooldown, 7 * time.Minute, func(b *suite) {
 			b.target(1).LastRestartTime = stampOf(b.o.Now.Add(-3 * time.Minute))
 			b.target(1).Pending.FirstRequestTime = *stampOf(b.o.Now.Add(-2 * time.Minute))
-			b.target(1).FormerContent = shortDigest([]string{"Secret/creds\x00new"}) // it comes back
+			b.target(1).PreviousContent = shortDigest([]string{"Secret/creds\x00new"}) // it comes back
 		}},
 		{autorebootv1.ReasonBlackout, time.Hour, func(b *suite) {
 			b.o.Calendar.Blackout, b.o.Calendar.BlackoutEnds = "release", b.o.Now.Add(time.Hour)
@@ -317,21 +317,6 @@ func TestQuietPeriodCountsFromTheLatestChangeUpToTheLongestDelay(t *testing.T) {
 	}
 	if d := b.after(10 * time.Second); len(d.Actions) != 1 {
 		t.Errorf("a stream of changes holds the restart for longer than maxDelay: %s", d.PendingMessage)
-	}
-}
-
-func TestSharesAreRoundedDownButNotToNothing(t *testing.T) {
-	for _, c := range []struct {
-		of          intstr.IntOrString
-		whole, want int
-	}{
-		{intstr.FromInt32(3), 1, 3}, {intstr.FromInt32(0), 9, 0}, {intstr.FromInt32(-1), 9, 0},
-		{intstr.FromString("50%"), 5, 2}, {intstr.FromString("10%"), 5, 1}, {intstr.FromString("0%"), 5, 0},
-		{intstr.FromString("100%"), 7, 7}, {intstr.FromString("50%"), 0, 1}, {intstr.FromString("many"), 7, 1},
-	} {
-		if got := scaledValue(c.of, c.whole); got != c.want {
-			t.Errorf("%s of %d is %d, want %d", c.of.String(), c.whole, got, c.want)
-		}
 	}
 }
 

@@ -11,8 +11,9 @@
 //  2. It ends a halt that a user has resumed (decide.go).
 //  3. It advances the restarts in flight (inflight.go), by what workload.go, pods.go, lost_pods.go and probes.go say. Times of the
 //     status that are in the future were corrected before (clock.go).
-//  4. It evaluates the triggers of all other targets (triggers.go).
-//  5. It admits pending restarts, or returns why they wait (admit.go); one that needs a person waits for approval.go.
+//  4. It evaluates the triggers of all other targets (triggers.go), and what is new after a failure (correction.go).
+//  5. It admits pending restarts, or returns why they wait (admit.go; rollouts.go for rollouts of others); one that needs a person
+//     waits for approval.go.
 //  6. It summarizes the status (status.go), and returns what is to be done.
 //
 // Record (record.go) adds the results of actions to the status. effects.go has what each transition changes.

@@ -49,27 +49,6 @@ func (r *run) fire(t *target, o occurrence) {
 	r.addRecoveredMessage(t, o.removed)
 }
 
-// corrected starts the quiet period of content that is new after a failure, and ends the halt that the failure caused.
-func (r *run) corrected(t *target, o occurrence) {
-	p, text := t.Pending, "a restart of "+targetText(t.id())+" is due "+o.message
-	p.CorrectedTime = r.timestampPtr()
-	// What failed may come back, and is a retry then.
-	t.Attempts = min(t.Attempts, r.maxAttempts)
-	since := r.timestamp.Time
-	if !o.changed.IsZero() {
-		since = earliest(o.changed, since)
-	}
-	p.LastRequestTime = metav1.NewTime(latest(p.LastRequestTime.Time, since))
-	for _, name := range p.Triggers {
-		r.fired[name] = true
-	}
-	if h := r.status.Halt; h != nil && h.Target == t.id() {
-		r.status.Halt = nil
-		text += ", and the policy is not halted any more"
-	}
-	r.addMessage(Message{Reason: "TriggerFired", Target: t.id(), Text: text})
-}
-
 func (r *run) partlyRecovered(t *target, o occurrence) {
 	t.Pending.Triggers = o.triggers
 	r.addRecoveredMessage(t, o.removed)
@@ -183,7 +162,7 @@ func (r *run) plan(t *target, _ occurrence) {
 		f.Message = text.Truncate(strings.TrimPrefix(f.Message+"; urgent: it waited for no window and no turn", "; "), maxRecord)
 	}
 	if t.requested.content {
-		t.Attempts, t.FormerContent = 0, r.contentOf(t, (*target).baselineFingerprint)
+		t.Attempts, t.PreviousContent = 0, r.contentOf(t, (*target).baselineFingerprint)
 	}
 	t.Pending = nil
 	t.LastRestartID = f.ID
@@ -346,7 +325,7 @@ func (r *run) endRestart(t *target, result string, o occurrence) autorebootv1.Re
 	f := r.inFlight(t.id())
 	r.countRequests(f)
 	if result == autorebootv1.ResultFailed {
-		t.FormerContent = ""
+		t.PreviousContent = ""
 	}
 	sentences := slices.DeleteFunc([]string{r.requests(f).Sentence(f.Probes, "while it restarted"), o.message, f.Message},
 		func(s string) bool { return s == "" })

@@ -10,6 +10,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // The time until something is tried again that no event reports.
@@ -304,7 +305,7 @@ func (r *run) actions() []Action {
 		case f.Phase == autorebootv1.PhaseEvicting && !r.refusedUntil(f.Refusal).IsZero():
 		case f.Phase == autorebootv1.PhaseEvicting, f.Phase == autorebootv1.PhasePlanned && r.evict:
 			action.Verb = Evict
-			for _, pod := range w.podsToEvict(f, scaledValue(r.maxUnavailable, int(w.Desired))) {
+			for _, pod := range w.podsToEvict(f, rules.Scaled(r.maxUnavailable, int(w.Desired))) {
 				action.Pod = pod
 				actions = append(actions, action)
 			}

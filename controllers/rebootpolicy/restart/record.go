@@ -62,39 +62,11 @@ func (r *run) recordOne(t *target, f *autorebootv1.InFlightRestart, result Resul
 		}
 		return
 	}
-	annotate := result.Action.Verb == Annotate
 	switch result.Outcome {
 	case Done:
-		if annotate {
-			generation := result.Generation
-			if generation == 0 && result.Action.Workload != nil {
-				generation = result.Action.Workload.Generation
-			}
-			r.apply(t, occurrence{event: Annotated, generation: generation})
-			return
-		}
-		r.apply(t, occurrence{event: EvictionStarted})
-		f.BlockedTime, f.BlockedBy = nil, ""
-		if f.Refusal != nil && !others(Refused) {
-			f.Refusal, f.PhaseTime = nil, r.timestampPtr() // verification.timeout goes on
-		}
+		r.recordDone(t, f, result, others)
 	case Blocked, Misconfigured:
-		if result.Outcome == Misconfigured && f.Phase != autorebootv1.PhaseRollingOut { // else it goes on without evictions
-			r.apply(t, r.failure(t, autorebootv1.ReasonEvictionMisconfigured))
-			return
-		}
-		if annotate {
-			r.requeueAt(r.now.Add(retryInterval))
-			return
-		}
-		r.apply(t, occurrence{event: EvictionStarted})
-		if f.BlockedTime == nil && !others(Done) {
-			f.BlockedTime = r.timestampPtr()
-		}
-		if f.BlockedTime != nil && result.Budget != "" {
-			f.BlockedBy = text.Truncate(result.Budget, maxName)
-		}
-		r.requeueAt(r.now.Add(blockedInterval))
+		r.recordBlocked(t, f, result, others)
 	case Gone:
 		r.apply(t, occurrence{event: TargetGone, reason: autorebootv1.ReasonTargetGone})
 	case Refused:
@@ -102,6 +74,41 @@ func (r *run) recordOne(t *target, f *autorebootv1.InFlightRestart, result Resul
 	case Retry:
 		r.requeueAt(r.now.Add(retryInterval))
 	}
+}
+
+func (r *run) recordDone(t *target, f *autorebootv1.InFlightRestart, result Result, others func(Outcome) bool) {
+	if result.Action.Verb == Annotate {
+		generation := result.Generation
+		if generation == 0 && result.Action.Workload != nil {
+			generation = result.Action.Workload.Generation
+		}
+		r.apply(t, occurrence{event: Annotated, generation: generation})
+		return
+	}
+	r.apply(t, occurrence{event: EvictionStarted})
+	f.BlockedTime, f.BlockedBy = nil, ""
+	if f.Refusal != nil && !others(Refused) {
+		f.Refusal, f.PhaseTime = nil, r.timestampPtr() // verification.timeout goes on
+	}
+}
+
+func (r *run) recordBlocked(t *target, f *autorebootv1.InFlightRestart, result Result, others func(Outcome) bool) {
+	if result.Outcome == Misconfigured && f.Phase != autorebootv1.PhaseRollingOut { // else it goes on without evictions
+		r.apply(t, r.failure(t, autorebootv1.ReasonEvictionMisconfigured))
+		return
+	}
+	if result.Action.Verb == Annotate {
+		r.requeueAt(r.now.Add(retryInterval))
+		return
+	}
+	r.apply(t, occurrence{event: EvictionStarted})
+	if f.BlockedTime == nil && !others(Done) {
+		f.BlockedTime = r.timestampPtr()
+	}
+	if f.BlockedTime != nil && result.Budget != "" {
+		f.BlockedBy = text.Truncate(result.Budget, maxName)
+	}
+	r.requeueAt(r.now.Add(blockedInterval))
 }
 
 // recordRefusal has a restart that was not begun wait again, so that it holds no other and no attempt counts. One whose

@@ -182,9 +182,6 @@ func (t *target) owedSince() time.Time {
 	return since
 }
 
-// isCorrected reports whether the pending restart is for other content than one that failed.
-func (t *target) isCorrected() bool { return t.Pending != nil && t.Pending.CorrectedTime != nil }
-
 // isUrgent reports whether an urgent trigger asks for a restart.
 func (s *settings) isUrgent(triggers []string) bool {
 	return slices.ContainsFunc(triggers, func(name string) bool { return s.urgent[name] })

@@ -4,8 +4,6 @@
 package restart
 
 import (
-	"strconv"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -131,21 +129,4 @@ func (s *settings) backoffAfter(attempts int32) time.Duration {
 
 func durationOr(d *common.Duration, fallback common.Duration) time.Duration {
 	return d.Or((&fallback).Or(0))
-}
-
-// scaledValue returns a number, or a percentage of a whole, rounded down but at least one unless it is 0. A value that
-// is invalid counts as one.
-func scaledValue(v intstr.IntOrString, whole int) int {
-	if v.Type == intstr.Int {
-		return max(int(v.IntVal), 0)
-	}
-	percent, err := strconv.Atoi(strings.TrimSuffix(v.StrVal, "%"))
-	switch {
-	case err != nil || percent < 0:
-		return 1
-	case percent == 0:
-		return 0
-	default:
-		return max(whole*min(percent, 100)/100, 1)
-	}
 }

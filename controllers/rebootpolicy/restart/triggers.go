@@ -195,42 +195,6 @@ func (r *run) evaluateTarget(t *target, q request) {
 	}
 }
 
-// correct has the failure of a restart hold nothing that is for other content, unless the halt is one of spec.limit, which is for
-// content that changes again and again. What comes back to the content that failed is held again.
-func (r *run) correct(t *target) {
-	q := &t.requested
-	halted := r.stateOf(t) == Halted
-	switch {
-	case t.Pending == nil, halted && r.status.Halt.Reason == autorebootv1.ReasonLimitReached:
-	case !q.content:
-		if !t.isUnknown() {
-			t.Pending.CorrectedTime = nil
-		}
-	case !halted && (t.isCorrected() || !t.retryPending()):
-	default:
-		o := occurrence{event: Corrected, changed: q.written, message: r.correctedText(t)}
-		if !t.retryPending() {
-			o.event = CorrectedAnew
-		}
-		r.apply(t, o)
-	}
-}
-
-// correctedText returns what a restart is for after one that failed.
-func (r *run) correctedText(t *target) string {
-	var names []string
-	for _, s := range t.requested.dated {
-		if r.isContent(s) && !slices.Contains(names, s.Source) {
-			names = append(names, s.Source)
-		}
-	}
-	of := ""
-	if len(names) > 0 {
-		of = " of " + firstNames(names)
-	}
-	return "for new content" + of + "; the failed restart was for the previous content"
-}
-
 // wantedTriggers returns the triggers that ask, those that asked and cannot be observed, and those of a restart that failed
 // or was refused: its baselines have moved already, so that only a level trigger can recover.
 func (r *run) wantedTriggers(t *target, q request) []string {

@@ -28,6 +28,10 @@ const (
 	ReloaderIgnoreAnnotation = "reloader.stakater.com/ignore"
 	// ReloaderPauseAnnotation is on a Deployment that Reloader pauses for a time after it has changed it.
 	ReloaderPauseAnnotation = "deployment.reloader.stakater.com/pause-period"
+	// ReloaderPausedAtAnnotation is on one that it has paused, with the time, and ReloaderLastReloadedFromAnnotation on a pod
+	// template that it has changed, with the source.
+	ReloaderPausedAtAnnotation         = "deployment.reloader.stakater.com/paused-at"
+	ReloaderLastReloadedFromAnnotation = "reloader.stakater.com/last-reloaded-from"
 	// ReloaderRolloutAnnotation is on a Rollout of Argo Rollouts that Reloader restarts by spec.restartAt where the value is
 	// ReloaderRestartsRollout, and by a new revision otherwise.
 	ReloaderRolloutAnnotation = "reloader.stakater.com/rollout-strategy"
