@@ -15,6 +15,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
@@ -38,8 +39,9 @@ var (
 	tooMany       = fmt.Sprintf("its query is not evaluated: the operator evaluates at most %d for the policies of a namespace, and %d in all",
 		maxOfNamespace, maxQueries)
 	notEvaluated = "its query was not evaluated yet"
-	tooOld       = fmt.Sprintf("its last result is older than %s: the queries for its namespace take too long", maxAge)
-	returns      = "its query returns results"
+	tooOld       = fmt.Sprintf("its last result is older than %s: the queries for its namespace take too long",
+		common.DurationOf(maxAge))
+	returns = "its query returns results"
 )
 
 // query is one that the server evaluates. The namespace is empty where the result is the same for all.
