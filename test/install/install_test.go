@@ -43,32 +43,6 @@ metadata: {name: billing, namespace: shop}
 spec: {template: {spec: {containers: [{name: pause, image: pause, imagePullPolicy: Never}]}}}
 `
 
-// formerObjects are the objects as v1alpha1 was before it had the fields of v1. The upgrade finds them stored at v1.
-const formerObjects = `
-apiVersion: networking.fairlead.dev/v1alpha1
-kind: ExternalService
-metadata: {name: billing-db, namespace: shop}
-spec: {hosts: [192.0.2.1], ports: {http: 80}}
----
-apiVersion: autoreboot.fairlead.dev/v1alpha1
-kind: RebootPolicy
-metadata: {name: billing, namespace: shop}
-spec: {target: {kind: Deployment, name: billing}, policies: [{name: up, trigger: {probe: {tcpSocket: {port: 80}}}}]}
----
-apiVersion: chaos.fairlead.dev/v1alpha1
-kind: ChaosPod
-metadata: {name: billing, namespace: shop}
-spec: {template: {spec: {containers: [{name: pause, image: pause, imagePullPolicy: Never}]}}}
-`
-
-// objectsOf returns the objects as the v1alpha1 of a version has them.
-func objectsOf(version string) string {
-	if version == former {
-		return formerObjects
-	}
-	return objects
-}
-
 var services = schema.GroupVersionResource{Group: "networking.fairlead.dev", Version: "v1alpha1", Resource: "externalservices"}
 
 // One story, as its steps depend on each other: install from an earlier chart, upgrade in each of Helm's three ways of values, roll
@@ -100,7 +74,7 @@ func (s *suite) isUpgradedRolledBackAndRemoved() {
 
 	s.install("fairlead-system", former, nil)
 	s.eventually(func() error { // the API server takes note of the authority a moment after it is published
-		_, err := s.tryKubectl(formerObjects, "apply", "--server-side", "-f", "-")
+		_, err := s.tryKubectl(objects, "apply", "--server-side", "-f", "-")
 		return err
 	})
 	s.hasObjects()
@@ -129,10 +103,7 @@ func (s *suite) isUpgradedRolledBackAndRemoved() {
 	requests = s.requests()
 	s.rollback("fairlead-system", 1)
 	s.hasObjects()
-	s.eventually(func() error { // a replica that drains spells v1alpha1 as the release does that was rolled back
-		_, err := s.tryKubectl(strings.ReplaceAll(formerObjects, "192.0.2.1", "192.0.2.2"), "apply", "--server-side", "-f", "-")
-		return err
-	})
+	s.apply(strings.ReplaceAll(objects, "192.0.2.1", "192.0.2.2"))
 	s.published("192.0.2.2")
 	requests.end("rollback by the chart")
 

@@ -256,7 +256,7 @@ func (s *suite) install(namespace, version string, more map[string]any) {
 func (s *suite) trusts(namespace, version string) {
 	s.Helper()
 	s.eventually(func() error {
-		_, err := s.tryKubectl(strings.ReplaceAll(objectsOf(version), "namespace: shop", "namespace: "+namespace), "apply", "--server-side", "--dry-run=server", "-f", "-")
+		_, err := s.tryKubectl(strings.ReplaceAll(objects, "namespace: shop", "namespace: "+namespace), "apply", "--server-side", "--dry-run=server", "-f", "-")
 		return err
 	})
 }

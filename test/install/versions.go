@@ -21,8 +21,9 @@ const (
 	Current = "v0.1.1"
 )
 
-// FirstChart is the earliest commit whose stored objects the present CRDs keep whole: the longest way that an upgrade can have.
-const FirstChart = "91ce7ebc"
+// FirstChart is the earliest commit that spells v1alpha1 as the present does: the longest way that an upgrade can have. No release has
+// another spelling.
+const FirstChart = "285deaa6"
 
 // Chart is the folder of a version's chart, below that which WriteVersions was given.
 func Chart(folder, version string) string { return filepath.Join(folder, version, "dist", "fairlead") }
