@@ -89,11 +89,7 @@ func (r *Reconciler) write(ctx context.Context, of *autorebootv1.ClusterRebootPo
 			o.refuse(last.refusal)
 		case step == nil:
 			delete(refused, namespace)
-			if !stored.DeletionTimestamp.IsZero() && wanted[namespace] {
-				o.deleting = append(o.deleting, stored)
-			} else {
-				o.count(wanted[namespace])
-			}
+			o.leave(stored, wanted[namespace])
 		case wasRefused && r.Now().Before(before.until):
 			o.refuse(before)
 		case writes == maxWrites:
@@ -133,6 +129,15 @@ func (r *Reconciler) conclude(o *outcome, refused map[string]refusal, namespace 
 		o.refuse(refused[namespace])
 	}
 	return false
+}
+
+// leave counts a policy of a namespace that needs no write, or none until it is gone.
+func (o *outcome) leave(stored *autorebootv1.RebootPolicy, wanted bool) {
+	if wanted && !stored.DeletionTimestamp.IsZero() {
+		o.deleting = append(o.deleting, stored)
+	} else {
+		o.count(wanted)
+	}
 }
 
 // count counts a policy that is as the template says.

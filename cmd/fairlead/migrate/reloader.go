@@ -162,7 +162,7 @@ func (r *run) reloaded(config *reloading) (found []*subject, names map[string]in
 func noteReloaded(s *subject) {
 	if slices.Contains(batchKinds, s.GroupKind()) {
 		s.say(Differs, "the operator restarts it once its configuration has kind %s of group %s, version v1, in rebootPolicies.workloads",
-			s.GroupVersionKind.Kind, s.GroupVersionKind.Group)
+			s.GroupVersionKind.Kind, s.Group)
 	}
 	read := rules.ReloaderAnnotations()
 	for _, name := range reloaderAnnotations(s.object) {

@@ -59,7 +59,7 @@ var sourceKinds = []autorebootv1.SourceKind{autorebootv1.SourceConfigMap, autore
 
 // annotated returns what decides for which changes a workload is restarted.
 func (o *object) annotated() *rules.Workload {
-	return &rules.Workload{Kind: common.KindOfGroup(o.GroupVersionKind.Group, common.WorkloadKind(o.GroupVersionKind.Kind)),
+	return &rules.Workload{Kind: common.KindOfGroup(o.Group, common.WorkloadKind(o.GroupVersionKind.Kind)),
 		Namespace: o.namespace, Name: o.name, Annotations: annotationsOf(o.Get("metadata")),
 		TemplateAnnotations: annotationsOf(o.templateMetadata())}
 }
@@ -117,12 +117,7 @@ func (p *policy) read(r *run, compatibility autorebootv1.Compatibility, takesAll
 		p.say(Left, "its annotations ask for no restart")
 		return nil
 	}
-	for _, mistake := range of.Mistakes {
-		p.say(Lost, "%s", mistake)
-	}
-	for _, pattern := range of.Patterns() {
-		p.say(Refused, "%.60q is a regular expression: name the %ss", pattern.Name, pattern.Kind)
-	}
+	p.sayWhatIsNotTaken(&of)
 	refers, err := referenced(p.object)
 	if err != nil {
 		p.say(Refused, "its pod template cannot be read: %v", err)
@@ -161,6 +156,16 @@ func (p *policy) read(r *run, compatibility autorebootv1.Compatibility, takesAll
 		p.spec.Debounce = &autorebootv1.Debounce{QuietPeriod: &pause, MaxDelay: &pause}
 	}
 	return &of
+}
+
+// sayWhatIsNotTaken names what the annotations say and a policy cannot.
+func (p *policy) sayWhatIsNotTaken(of *rules.OnChange) {
+	for _, mistake := range of.Mistakes {
+		p.say(Lost, "%s", mistake)
+	}
+	for _, pattern := range of.Patterns() {
+		p.say(Refused, "%.60q is a regular expression: name the %ss", pattern.Name, pattern.Kind)
+	}
 }
 
 // countsInPart reports whether sources of a kind neither count as a whole nor are excluded as a whole.

@@ -21,7 +21,7 @@ func (m *model) fork() *model {
 	w.had, w.former = maps.Clone(m.had), maps.Clone(m.former)
 	w.asked, w.ended, w.starts, w.before = maps.Clone(m.asked), maps.Clone(m.ended), maps.Clone(m.starts), maps.Clone(m.before)
 	w.planned, w.lapsed, w.excused, w.abandoned = maps.Clone(m.planned), maps.Clone(m.lapsed), maps.Clone(m.excused), maps.Clone(m.abandoned)
-	w.simCluster = *m.simCluster.clone()
+	w.simCluster = *m.clone()
 	w.approvals, w.used, w.exceeded = maps.Clone(m.approvals), slices.Clone(m.used), maps.Clone(m.exceeded)
 	return &w
 }

@@ -511,7 +511,7 @@ func (m *model) reconcile(crash string) time.Time {
 	if crash == "a stale view" && m.old != nil {
 		o = m.observeStale(&now)
 	} else {
-		m.old, m.viewed = m.simCluster.clone(), m.contents()
+		m.old, m.viewed = m.clone(), m.contents()
 		m.shown = [4]int{m.sources[0].change + 1, m.sources[1].change + 1, m.tick + 1}
 		for i := range m.sources {
 			// What cannot be read has no say, and its baseline stays.
