@@ -106,6 +106,11 @@ test-reloader: build control-plane ## Run the end-to-end suite of stakater/Reloa
 	@cd test && go build $(GOFLAGS) -o $(BIN)/fairlead-test-reloader ./cmd/reloader
 	@$(BIN)/fairlead-test-reloader --root=$(CURDIR) --checkout="$(RELOADER)" --replace="$(REPLACE)" $(SUITE)
 
+.PHONY: bench-reloader
+bench-reloader: build control-plane ## Measure the operator beside stakater/Reloader under the load of its scenarios; writes bin/bench-reloader.json. RELOADER and REPLACE as above; LOAD='--scenarios=S1,S4 --runs=1' is quicker.
+	@cd test && go build $(GOFLAGS) -o $(BIN)/fairlead-bench-reloader ./cmd/reloaderload
+	@$(BIN)/fairlead-bench-reloader --root=$(CURDIR) --checkout="$(RELOADER)" --replace="$(REPLACE)" --out=$(BIN)/bench-reloader.json $(LOAD)
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz test for FUZZTIME each.
 	@grep -rl --include='*_test.go' '^func Fuzz' . | xargs -n1 dirname | sort -u | while read -r dir; do \

@@ -87,12 +87,18 @@ func (r *release) remove(ctx context.Context) error {
 	return r.output(ctx, nil, r.stdout, "kubectl", "delete", "clusterrebootpolicy", r.name, "--ignore-not-found", "--wait", "--timeout=60s")
 }
 
-// policy returns what `fairlead migrate reloader` writes for an installation, under the name of the release. The workloads that the
-// command writes a policy for come later in the suites, and so it is shown one of each kind.
+// policy returns the one for an installation, under the name of the release.
 func (r *release) policy(ctx context.Context, installed string) ([]byte, error) {
-	manifests := installed + "\n---\n" + sampleWorkloads(r.namespace, strings.Contains(installed, "--is-Argo-Rollouts=true"))
+	return Policy(ctx, os.Getenv(programVariable), r.name, r.namespace, installed, r.stderr)
+}
+
+// Policy returns what `fairlead migrate reloader` writes for an installation of Reloader, under a name. The workloads that the command
+// writes a policy for come later, and so it is shown one of each kind, in a namespace. What it says goes to stderr.
+func Policy(ctx context.Context, program, name, namespace, installed string, stderr io.Writer) ([]byte, error) {
+	manifests := installed + "\n---\n" + sampleWorkloads(namespace, strings.Contains(installed, "--is-Argo-Rollouts=true"))
 	var written bytes.Buffer
-	if err := r.output(ctx, strings.NewReader(manifests), &written, os.Getenv(programVariable), "migrate", "reloader", "--pace=reloader", "-"); err != nil {
+	err := output(ctx, strings.NewReader(manifests), &written, stderr, program, "migrate", "reloader", "--pace=reloader", "-")
+	if err != nil {
 		return nil, err
 	}
 	var policy unstructured.Unstructured
@@ -102,7 +108,7 @@ func (r *release) policy(ctx context.Context, installed string) ([]byte, error) 
 	if policy.GetKind() != "ClusterRebootPolicy" {
 		return nil, fmt.Errorf("fairlead migrate has written no ClusterRebootPolicy, but %q", written.String())
 	}
-	policy.SetName(r.name)
+	policy.SetName(name)
 	return yaml.Marshal(policy.Object)
 }
 
@@ -132,8 +138,12 @@ func (r *release) helm(ctx context.Context, args ...string) error {
 }
 
 func (r *release) output(ctx context.Context, stdin io.Reader, stdout io.Writer, program string, args ...string) error {
+	return output(ctx, stdin, stdout, r.stderr, program, args...)
+}
+
+func output(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer, program string, args ...string) error {
 	command := exec.CommandContext(ctx, program, args...) //nolint:gosec // the harness names it
-	command.Stdin, command.Stdout, command.Stderr = stdin, stdout, r.stderr
+	command.Stdin, command.Stdout, command.Stderr = stdin, stdout, stderr
 	if err := command.Run(); err != nil {
 		return fmt.Errorf("%s %s: %w", program, strings.Join(args, " "), err)
 	}

@@ -106,6 +106,9 @@ func Run(ctx context.Context, o Options) (results []Result, err error) {
 	return results, nil
 }
 
+// RestartsAlone is the argument of an operator that has RebootPolicies alone.
+const RestartsAlone = "--set=kinds=[RebootPolicy]"
+
 // restartsAlone is the kustomization of an operator without the other kinds, which is in bin/reloader/overlay.
 const restartsAlone = `apiVersion: kustomize.config.k8s.io/v1beta1
 kind: Kustomization
@@ -113,18 +116,24 @@ resources: [../../../config/local]
 components: [../../../config/without/externalservice, ../../../config/without/chaospod]
 `
 
-// open starts what the suites run against.
-func (s *stage) open(ctx context.Context) (err error) {
-	logs, overlay := filepath.Join(s.folder, "logs"), filepath.Join(s.folder, "overlay")
-	err = errors.Join(os.RemoveAll(logs), os.MkdirAll(logs, 0o750), os.MkdirAll(overlay, 0o750),
+// Open starts a control plane on which Fairlead with RebootPolicies alone is installed. No operator runs yet.
+func Open(ctx context.Context, root string, output io.Writer, o cluster.Options) (*framework.Cluster, error) {
+	overlay := filepath.Join(root, "bin", "reloader", "overlay")
+	err := errors.Join(os.MkdirAll(overlay, 0o750),
 		os.WriteFile(filepath.Join(overlay, "kustomization.yaml"), []byte(restartsAlone), 0o600))
 	if err != nil {
+		return nil, err
+	}
+	return framework.Open(ctx, framework.Options{Root: root, Overlay: overlay, Output: output, Cluster: o})
+}
+
+// open starts what the suites run against.
+func (s *stage) open(ctx context.Context) (err error) {
+	logs := filepath.Join(s.folder, "logs")
+	if err := errors.Join(os.RemoveAll(logs), os.MkdirAll(logs, 0o750)); err != nil {
 		return err
 	}
-	s.Cluster, err = framework.Open(ctx, framework.Options{
-		Root: s.Root, Overlay: overlay, Output: s.Output, Cluster: cluster.Options{Nodes: nodes, LogFolder: logs},
-	})
-	if err != nil {
+	if s.Cluster, err = Open(ctx, s.Root, s.Output, cluster.Options{Nodes: nodes, LogFolder: logs}); err != nil {
 		return err
 	}
 	if !s.WithoutRollouts {
@@ -135,7 +144,7 @@ func (s *stage) open(ctx context.Context) (err error) {
 	if err := s.GrantJobs(ctx); err != nil {
 		return err
 	}
-	replica, err := s.StartReplica(ctx, append([]string{"--set=kinds=[RebootPolicy]", framework.Jobs}, s.Arguments...)...)
+	replica, err := s.StartReplica(ctx, append([]string{RestartsAlone, framework.Jobs}, s.Arguments...)...)
 	if err != nil {
 		return err
 	}

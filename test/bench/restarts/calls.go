@@ -14,21 +14,21 @@ import (
 	"strings"
 )
 
-// calls are the operator's to the API server, by verb and resource, from the audit log.
-type calls map[string]int
+// Calls are those of a client to the API server, by verb and resource, from the audit log.
+type Calls map[string]int
 
-// logged is how long the audit log is.
-func (r *run) logged() (int64, error) {
-	info, err := os.Stat(r.stage.AuditLog())
+// Logged returns how many bytes an audit log has.
+func Logged(path string) (int64, error) {
+	info, err := os.Stat(path)
 	if err != nil {
 		return 0, err
 	}
 	return info.Size(), nil
 }
 
-// called are the calls that the audit log has between two lengths.
-func (r *run) called(from, to int64) (calls, error) {
-	log, err := os.Open(r.stage.AuditLog())
+// ReadCalls returns the calls that an audit log has between two lengths.
+func ReadCalls(path string, from, to int64) (Calls, error) {
+	log, err := os.Open(path) //nolint:gosec // the harness has it written
 	if err != nil {
 		return nil, err
 	}
@@ -36,8 +36,8 @@ func (r *run) called(from, to int64) (calls, error) {
 	return callsOf(io.NewSectionReader(log, from, to-from))
 }
 
-func callsOf(log io.Reader) (calls, error) {
-	c := calls{}
+func callsOf(log io.Reader) (Calls, error) {
+	c := Calls{}
 	lines := bufio.NewScanner(log)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -61,8 +61,8 @@ func callsOf(log io.Reader) (calls, error) {
 	return c, lines.Err()
 }
 
-// events are the calls that tell of what was done, reads those that only read, and writes all others.
-func (c calls) split() (events, reads, writes int) {
+// Split returns how many calls tell of what was done, how many only read, and how many are others.
+func (c Calls) Split() (events, reads, writes int) {
 	for name, n := range c {
 		verb, resource, _ := strings.Cut(name, " ")
 		switch {
@@ -77,7 +77,7 @@ func (c calls) split() (events, reads, writes int) {
 	return events, reads, writes
 }
 
-func (c calls) String() string {
+func (c Calls) String() string {
 	var list []string
 	for _, name := range slices.Sorted(maps.Keys(c)) {
 		list = append(list, fmt.Sprintf("%s: %d", name, c[name]))

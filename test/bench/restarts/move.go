@@ -63,7 +63,7 @@ type Spent struct {
 	Drained time.Duration
 	// CPU are seconds of a processor of the operator, and APIServer those of the API server.
 	CPU, APIServer float64
-	Calls          calls
+	Calls          Calls
 	// Written is how often a template was written, least and most.
 	Written span
 }
@@ -241,7 +241,7 @@ func (m *move) spend(ctx context.Context, do func(began time.Time) error) (s Spe
 	if err != nil {
 		return s, err
 	}
-	from, err := m.logged()
+	from, err := Logged(m.stage.AuditLog())
 	if err != nil {
 		return s, err
 	}
@@ -261,14 +261,14 @@ func (m *move) spend(ctx context.Context, do func(began time.Time) error) (s Spe
 	if others, err = m.spent(others); err != nil {
 		return s, err
 	}
-	to, err := m.logged()
+	to, err := Logged(m.stage.AuditLog())
 	if err != nil {
 		return s, err
 	}
 	s.CPU, s.APIServer = after.CPU-before.CPU, others["kube-apiserver"]
 	s.Written = m.board.counts(time.Now()).Written
 	m.result.Settled, m.result.Peak = after.Memory, after.Peak
-	s.Calls, err = m.called(from, to)
+	s.Calls, err = ReadCalls(m.stage.AuditLog(), from, to)
 	return s, err
 }
 

@@ -18,9 +18,9 @@ const MovePrefix = "move/"
 // Rows are the figures by name.
 func (r *MoveResult) Rows() []Row {
 	changes, storm := float64(max(r.Options.Changes, 1)), float64(max(r.changed(), 1))
-	singleEvents, singleReads, singleWrites := r.Single.Calls.split()
-	events, reads, writes := r.Storm.Calls.split()
-	_, madeReads, madeWrites := r.Making.Calls.split()
+	singleEvents, singleReads, singleWrites := r.Single.Calls.Split()
+	events, reads, writes := r.Storm.Calls.Split()
+	_, madeReads, madeWrites := r.Making.Calls.Split()
 	rows := []Row{
 		{"made-seconds", "s", r.Made.Seconds(), ""},
 		{"known-seconds", "s", r.Known.Seconds(), ""},

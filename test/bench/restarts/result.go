@@ -30,7 +30,7 @@ type Result struct {
 	// Endings are how restarts ended, by the operator's metrics.
 	Endings map[string]int
 	// Calls of the operator from the first change until nothing had happened for a while.
-	Calls calls
+	Calls Calls
 	// Before and After are what the operator used until then. MemoryInStorm is the most memory that
 	// was seen between, and Goroutines the most of them.
 	Before, After             process.Usage
@@ -64,7 +64,7 @@ const mebi = 1 << 20
 
 // Rows are the figures by name.
 func (r *Result) Rows() []Row {
-	events, reads, writes := r.Calls.split()
+	events, reads, writes := r.Calls.Split()
 	each := func(n int) float64 { return float64(n) / float64(max(r.Options.Workloads, 1)) }
 	rows := []Row{
 		{"in-flight-max", "restarts", float64(r.Storm.InFlight), fmt.Sprintf("<= %d", r.Options.Cap)},

@@ -21,11 +21,11 @@ func TestCallsAreSplitByWhatTheyAreFor(t *testing.T) {
 {"verb": "patch", "objectRef": {"resource": "deployments"}, "responseStatus": {"code": 200}}
 {"verb": "create", "objectRef": {"resource": "events", "apiGroup": "events.k8s.io"}, "responseStatus": {"code": 201}}
 `))
-	want := calls{"get secrets": 2, "watch pods": 1, "update rebootpolicies/status (409)": 1, "patch deployments": 1, "create events": 1}
+	want := Calls{"get secrets": 2, "watch pods": 1, "update rebootpolicies/status (409)": 1, "patch deployments": 1, "create events": 1}
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v %s", err, diff)
 	}
-	if events, reads, writes := got.split(); events != 1 || reads != 3 || writes != 2 {
+	if events, reads, writes := got.Split(); events != 1 || reads != 3 || writes != 2 {
 		t.Errorf("%d events, %d reads, %d writes", events, reads, writes)
 	}
 	if _, err := callsOf(strings.NewReader("half a li")); err == nil {

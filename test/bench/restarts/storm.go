@@ -63,7 +63,7 @@ func (r *run) storm(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	from, err := r.logged()
+	from, err := Logged(r.stage.AuditLog())
 	if err != nil {
 		return err
 	}
@@ -117,11 +117,11 @@ func (r *run) storm(ctx context.Context) error {
 	if r.result.Endings, err = endings(ctx, r.leader); err != nil {
 		return err
 	}
-	to, err := r.logged()
+	to, err := Logged(r.stage.AuditLog())
 	if err != nil {
 		return err
 	}
-	r.result.Calls, err = r.called(from, to)
+	r.result.Calls, err = ReadCalls(r.stage.AuditLog(), from, to)
 	return err
 }
 
