@@ -22,7 +22,6 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
-	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
@@ -47,11 +46,11 @@ func (r *Reconciler) endpointSignals(ctx context.Context, o *observation, t *aut
 		unknown = autorebootv1.ReasonSourceNotFound
 		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: %s", t.Name, o.readFailure("ExternalService", name, err)))
 	case errors.As(err, &undecodable): // it must not hold the policy's other triggers
-		unknown = sources.Unreadable
+		unknown = autorebootv1.ReasonUnreadable
 		o.addProblem(autorebootv1.ReasonSourceNotFound,
 			fmt.Sprintf("trigger %s: ExternalService %s cannot be read: %s", t.Name, name, undecodable.Fault))
 	case err != nil:
-		unknown = sources.Unreadable
+		unknown = autorebootv1.ReasonUnreadable
 		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: %s", t.Name, o.readFailure("ExternalService", name, err)))
 	case meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionFaultInjected) && !restartsOnInjectedFault(o.policy):
 		unknown = networkingv1.ConditionFaultInjected

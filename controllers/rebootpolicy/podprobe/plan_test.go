@@ -81,7 +81,7 @@ func TestMetricsAreThePoliciesOwnAndNameNoObject(t *testing.T) {
 				if label.GetName() != "type" && label.GetName() != "result" {
 					t.Errorf("%s has a label %s", family.GetName(), label.GetName())
 				}
-				unresolved = unresolved || label.GetValue() == probe.HostUnresolved
+				unresolved = unresolved || label.GetValue() == common.ReasonHostUnresolved
 			}
 		}
 	}
