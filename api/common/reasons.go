@@ -37,6 +37,7 @@ const (
 	ReasonProbesInconclusive = "ProbesInconclusive"
 	ReasonCAUnavailable      = "CAUnavailable"
 	ReasonHostUnresolved     = "HostUnresolved"
+	ReasonDenied             = "Denied"
 	EventClockSkew           = "ClockSkew"
 	EventRequestIgnored      = "RequestIgnored"
 	EventStatusLost          = "StatusLost"

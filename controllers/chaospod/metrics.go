@@ -57,7 +57,7 @@ func (m *metrics) countKill(key types.NamespacedName, result *chaos.Result) {
 	}
 	outcome := string(result.Outcome)
 	if result.Action.DryRun && result.Outcome == chaos.Done {
-		outcome = "DryRun"
+		outcome = chaosv1.ResultDryRun
 	}
 	m.Update(key, func(r *row) { r.kills[kill{string(result.Action.Verb), outcome}]++ })
 }

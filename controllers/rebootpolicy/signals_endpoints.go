@@ -75,7 +75,7 @@ func readEvent(signal *restart.Signal, event autorebootv1.EndpointsEvent, es *ne
 	switch event {
 	case autorebootv1.EndpointsAddressesChanged:
 		if signal.Fingerprint = addressesOf(es); signal.Fingerprint == "" {
-			signal.Unknown = networkingv1.ReasonNoAddresses // an outage is no change
+			signal.Unknown = autorebootv1.ReasonNoAddresses // an outage is no change
 		}
 	case autorebootv1.EndpointsFailedOver, autorebootv1.EndpointsFailedBack:
 		if meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionFailedOver) {
@@ -88,7 +88,7 @@ func readEvent(signal *restart.Signal, event autorebootv1.EndpointsEvent, es *ne
 		healthy := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionHealthy)
 		switch {
 		case healthy == nil || healthy.Status == metav1.ConditionUnknown:
-			signal.Unknown = networkingv1.ReasonUnknown
+			signal.Unknown = autorebootv1.ReasonUnknown
 		case healthy.Reason == networkingv1.ReasonNoneHealthy:
 			signal.Fingerprint = down
 		}

@@ -24,7 +24,6 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/events"
-	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 const target = "targets: [{kind: Deployment, name: api}]\n"

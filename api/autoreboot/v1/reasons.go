@@ -88,7 +88,7 @@ const (
 	ReasonPortNotFound    = "PortNotFound"
 	ReasonNeverAnswered   = "NeverAnswered"
 	ReasonHostUnresolved  = common.ReasonHostUnresolved
-	ReasonDenied          = "Denied"
+	ReasonDenied          = common.ReasonDenied
 	ReasonCAUnavailable   = common.ReasonCAUnavailable
 	ReasonNoAddresses     = "NoAddresses"
 )

@@ -75,7 +75,7 @@ const (
 	ProbeServiceUnknown            = "ServiceUnknown"
 	ProbeHealthServiceMissing      = "HealthServiceMissing"
 	ProbeProtocolError             = "ProtocolError"
-	ProbeDenied                    = "Denied"
+	ProbeDenied                    = common.ReasonDenied
 )
 
 // Outcomes of a fault (status.fault.outcome).
@@ -209,7 +209,7 @@ var Reasons = []common.Reason{
 		Remedy:  "Wait for the fault, or withdraw it.", Verb: "fairlead fault --undo"},
 	{On: "FaultInjected=False Event=Warning", Name: ReasonFaultRefused,
 		Meaning: "The requested fault does not begin, for the cause in the message.",
-		Remedy:  "Correct what the message names before the next request.", Verb: "fairlead fault TYPE --for DURATION"},
+		Remedy:  "Correct what the message names before the next request.", Verb: "fairlead fault TYPE --for 10m"},
 	{On: "FaultInjected=False History Event=Normal Event=Warning", Name: ReasonFaultEnded,
 		Meaning: "The fault ended; the message says why, and whether its dependants stayed ready."},
 
@@ -276,21 +276,21 @@ var Reasons = []common.Reason{
 	{On: "History", Name: ReasonNoHealthCheck, Meaning: "An edit of the spec prefers another endpoint, and there is no health check."},
 	{On: "History", Name: FaultOutcomeRefused,
 		Meaning: "The fault did not begin.",
-		Remedy:  "Correct what the message names before the next request.", Verb: "fairlead fault TYPE --for DURATION"},
+		Remedy:  "Correct what the message names before the next request.", Verb: "fairlead fault TYPE --for 10m"},
 	{On: "History", Name: FaultOutcomeDeadlineReached, Meaning: "The fault lasted as long as requested."},
 	{On: "History", Name: FaultOutcomeWithdrawn, Meaning: "The annotation that requested the fault was removed or changed."},
 	{On: "History", Name: FaultOutcomeRealFailure,
 		Meaning: "Something failed that the fault did not break, so the fault was ended.",
-		Remedy:  "Correct what failed before the next request.", Verb: "fairlead fault TYPE --for DURATION"},
+		Remedy:  "Correct what failed before the next request.", Verb: "fairlead fault TYPE --for 10m"},
 	{On: "History", Name: FaultOutcomeBlackout,
 		Meaning: "A blackout of the cluster began, or it is not known whether one did.",
-		Remedy:  "Wait for the end of the blackout.", Verb: "fairlead fault TYPE --for DURATION"},
+		Remedy:  "Wait for the end of the blackout.", Verb: "fairlead fault TYPE --for 10m"},
 	{On: "History", Name: FaultOutcomeSpecChanged,
 		Meaning: "The spec no longer has what the fault needs, or is suspended.",
-		Remedy:  "Choose a fault that fits the spec.", Verb: "fairlead fault TYPE --for DURATION"},
+		Remedy:  "Choose a fault that fits the spec.", Verb: "fairlead fault TYPE --for 10m"},
 	{On: "History", Name: FaultOutcomeClockChanged,
 		Meaning: "The clock was set back, so it is not known whether the deadline has passed.",
-		Remedy:  "Synchronize the clocks of the nodes.", Verb: "fairlead fault TYPE --for DURATION"},
+		Remedy:  "Synchronize the clocks of the nodes.", Verb: "fairlead fault TYPE --for 10m"},
 
 	{On: "Event=Warning", Name: EventAddressesLeftOut,
 		Meaning: "A name resolves to more than the 100 addresses that are published of it.",

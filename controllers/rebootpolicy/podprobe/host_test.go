@@ -12,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 func TestAHostIsCheckedOnceForAllWorkloads(t *testing.T) {

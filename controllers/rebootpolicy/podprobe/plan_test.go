@@ -13,7 +13,6 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 func TestWhatCannotBeCheckedSaysWhyAndIsNotAsked(t *testing.T) {
