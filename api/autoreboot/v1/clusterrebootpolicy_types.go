@@ -138,17 +138,5 @@ type NamespaceRefusal struct {
 	Message string `json:"message,omitempty"`
 }
 
-// The reasons of Ready of a ClusterRebootPolicy, beside InvalidSpec and Forbidden.
-const (
-	// ClusterReasonInStep goes with true: each selected namespace with a workload for the policy has it as the template says.
-	ClusterReasonInStep = "InStep"
-	// ClusterReasonNotInStep says that policies are being made, changed or deleted.
-	ClusterReasonNotInStep = "NotInStep"
-	// ClusterReasonNameTaken says that a namespace has another RebootPolicy of that name, which is left as it is.
-	ClusterReasonNameTaken = "NameTaken"
-	// ClusterReasonChangedRepeatedly says that another writer changes a policy again and again, which is reverted.
-	ClusterReasonChangedRepeatedly = "ChangedRepeatedly"
-)
-
 // ClusterPolicyLabel is on a RebootPolicy that a ClusterRebootPolicy has made, with its name.
 const ClusterPolicyLabel = "autoreboot.fairlead.dev/cluster-policy"

@@ -22,6 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/utils/clock"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
@@ -288,8 +289,8 @@ func (a *assembly) degraded() error {
 
 // lateReasons are the reasons of the Events about late phases: of one reason, one Event is written in ten minutes.
 var lateReasons = map[phases.Phase]string{
-	phases.Certificates: "CertificateUnavailable", phases.WebhookServer: "WebhooksUnavailable", phases.CAPublished: "CABundleNotPublished",
-	phases.Caches: "CachesNotSynced", phases.Reconcilers: "NotReconciling",
+	phases.Certificates: common.EventCertificateUnavailable, phases.WebhookServer: common.EventWebhooksUnavailable, phases.CAPublished: common.EventCABundleNotPublished,
+	phases.Caches: common.EventCachesNotSynced, phases.Reconcilers: common.EventNotReconciling,
 }
 
 // reportLate reports by an Event on the operator's Lease that the start goes on without a part of a phase.
@@ -307,7 +308,7 @@ func (a *assembly) reportLate(phase phases.Phase, part string, reason error) {
 // reportOffset reports by an Event on the operator's Lease that the clock is wrong, or the API server's.
 func (a *assembly) reportOffset(message string) {
 	a.recordEvent(events.Event{
-		Regarding: a.lease(), Reason: "ClockSkewed", Action: "Compare",
+		Regarding: a.lease(), Reason: common.EventClockSkewed, Action: "Compare",
 		Note: a.identity.id + ": " + message + ". Restarts and chaos go by the clock of the API server meanwhile, and certificates by this one.",
 	})
 }

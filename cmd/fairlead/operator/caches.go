@@ -23,6 +23,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice"
@@ -191,7 +192,7 @@ func undecodableEvent(e tolerantcache.Entry) events.Event {
 			APIVersion: e.Kind.GroupVersion().String(), Kind: e.Kind.Kind, Namespace: e.Key.Namespace, Name: e.Key.Name,
 			UID: e.UID, ResourceVersion: e.ResourceVersion,
 		},
-		Reason: "Undecodable", Action: "Decode",
+		Reason: common.EventUndecodable, Action: "Decode",
 		Note: fmt.Sprintf("This object, and what was made from it, stays unchanged until it is fixed: %s. `%s` lists all that is wrong.",
 			e.Fault, tolerantcache.Remedy),
 	}

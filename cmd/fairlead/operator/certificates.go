@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/certmanager"
 	"github.com/fairlead-dev/fairlead/certs/folder"
@@ -87,7 +88,7 @@ func (a *assembly) lostBundleEvent(loss injection.Loss) events.Event {
 	event := events.Event{
 		Regarding:     corev1.ObjectReference{APIVersion: loss.APIVersion, Kind: loss.Kind, Name: loss.Name, UID: loss.UID},
 		ClusterScoped: true,
-		Reason:        "CABundleLost", Action: "Inject", Note: loss.Message,
+		Reason:        common.EventCABundleLost, Action: "Inject", Note: loss.Message,
 	}
 	if !a.config.ClusterAccess {
 		event.Regarding, event.ClusterScoped = a.lease(), false
@@ -179,7 +180,7 @@ type certificateSources struct {
 // onFailure reports by an Event on the operator's Lease that a certificate is not served.
 func (s certificateSources) onFailure(err error) {
 	s.assembly.recordEvent(events.Event{
-		Regarding: s.assembly.lease(), Reason: "CertificateNotUsed", Action: "Read",
+		Regarding: s.assembly.lease(), Reason: common.EventCertificateNotUsed, Action: "Read",
 		Note: s.assembly.identity.id + ": the last good certificate stays in use: " + err.Error(),
 	})
 }

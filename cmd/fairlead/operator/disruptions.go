@@ -16,6 +16,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
@@ -112,7 +113,7 @@ func (b *controllerBuilder) newFreeze() (*freeze.Freeze, error) {
 				return
 			}
 			b.assembly.recordEvent(events.Event{
-				Regarding: configMap, Reason: "CalendarUnreadable", Action: "Read", PerNote: true,
+				Regarding: configMap, Reason: common.EventCalendarUnreadable, Action: "Read", PerNote: true,
 				Note: "The blackouts of the cluster cannot be read: those that were read last stay in force, and a replica that has read none starts no restart: " + cause,
 			})
 		},
@@ -147,14 +148,14 @@ func (a *assembly) suspects(kind string) func(suspect bool, cause string) {
 	lease := a.lease()
 	return func(suspect bool, cause string) {
 		notice := events.Event{
-			Regarding: lease, Reason: kind + "ProbesInconclusive", Action: "Probe",
+			Regarding: lease, Reason: kind + common.EventProbesInconclusive, Action: "Probe",
 			Note: "Failed health checks of " + kind + " objects are taken for a fault of the operator's own network and decide nothing, but where another address of the object is healthy: " + cause + ".",
 		}
 		if suspect {
 			logger.Info("Failed checks decide nothing: the fault is probably the operator's own", "kind", kind, "cause", cause)
 		} else {
 			logger.Info("Failed checks decide again", "kind", kind, "cause", cause)
-			notice.Reason = kind + "ProbesBelieved"
+			notice.Reason = kind + common.EventProbesBelieved
 			notice.Note = "Failed health checks of " + kind + " objects decide again. They were taken for a fault of the operator's own network: " + cause + "."
 		}
 		if a.recordEvent != nil {

@@ -40,7 +40,7 @@ func (r *run) hold(h *hold) {
 		if c := r.status.CurrentRun; c != nil {
 			what = "run " + c.ID + " has chosen its victims and is held"
 		}
-		r.addMessage(Message{Reason: "ChaosWaiting", Text: what + " (" + h.reason + "): " + h.message})
+		r.addMessage(Message{Reason: chaosv1.EventChaosWaiting, Text: what + " (" + h.reason + "): " + h.message})
 	}
 }
 
