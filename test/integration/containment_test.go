@@ -21,12 +21,12 @@ import (
 var mistyped = map[string]map[string]any{
 	"ExternalService": {"ports": "secret"},
 	"RebootPolicy":    {"targets": map[string]any{"secret": 1}},
-	"ChaosPod":        {"schedule": "secret"},
+	"ChaosPod":        {"target": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": "secret"}}}}, // which the schema takes
 }
 
 // faults are what is said of that.
 var faults = map[string]string{
-	"ExternalService": "spec.ports is a string", "RebootPolicy": "spec.targets is an object", "ChaosPod": "spec.schedule is a string",
+	"ExternalService": "spec.ports is a string", "RebootPolicy": "spec.targets is an object", "ChaosPod": "spec.target.template.spec.containers is a string",
 }
 
 // One object that fits its type no more is a list that client-go does not decode: everything else of the

@@ -69,7 +69,8 @@ type ClusterRebootPolicySpec struct {
 
 // RebootPolicyTemplate is a RebootPolicy that is made in several namespaces.
 type RebootPolicyTemplate struct {
-	// spec of the policy. Each name in it is one of the namespace in which the policy is made.
+	// spec of the policy: `kubectl explain rebootpolicy.spec` describes its fields. Each name in it is one of the namespace in
+	// which the policy is made.
 	//
 	// +required
 	Spec RebootPolicySpec `json:"spec,omitzero"`

@@ -20,6 +20,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -263,7 +264,12 @@ func (a *assembly) reviews() reviews {
 	if !a.config.ClusterAccess {
 		unavailable = "the operator has no access to the whole cluster: make a RebootPolicy in each namespace"
 	}
+	var pods corev1client.PodsGetter
+	if a.config.Controllers.Enabled && a.config.HasCanaries() {
+		pods = a.client.CoreV1()
+	}
 	return reviews{
+		pods:        pods,
 		unavailable: unavailable,
 		workloads:   a.config.RebootPolicies.Kinds(),
 

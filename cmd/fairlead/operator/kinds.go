@@ -109,7 +109,7 @@ func allKinds() kinds {
 			types:            []func(*runtime.Scheme) error{chaosv1.AddToScheme, chaosv1alpha1.AddToScheme},
 			admit: func(common admission.Options, r reviews) map[string]http.Handler {
 				return admitchaospod.New(admitchaospod.Options{
-					Handler: common, Policy: r.policy, Reviewer: r.reviewer, Warnings: r.warnings,
+					Handler: common, Policy: r.policy, Reviewer: r.reviewer, Warnings: r.warnings, Pods: r.pods,
 				})
 			},
 			warns:      true,
