@@ -26,7 +26,7 @@ const announceTimeout = 2 * time.Second
 type Announcer func(ctx context.Context, lease *coordinationv1.Lease, reason, note string)
 
 // RecordEvent announces what client-go says of this replica: that it "became leader", or "stopped leading".
-func (l *lock) RecordEvent(what string) {
+func (l *Lock) RecordEvent(what string) {
 	reason, note := common.EventLeaderElected, l.options.Identity+" leads"
 	if what != "became leader" {
 		reason, note = common.EventLeaderStopped, l.options.Identity+" stopped leading"

@@ -25,7 +25,6 @@ import (
 	"github.com/fairlead-dev/fairlead/certs/injection"
 	"github.com/fairlead-dev/fairlead/certs/selfsigned"
 	"github.com/fairlead-dev/fairlead/certs/trust"
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
@@ -110,7 +109,7 @@ func (c *certificates) prepare(ctx context.Context) error {
 
 // refresh keeps the certificate fresh, once there is one.
 func (c *certificates) refresh(ctx context.Context) error {
-	return lifecycle.After(c.prepared, c.source.Run)(ctx)
+	return after(c.prepared, c.source.Run)(ctx)
 }
 
 // publish puts the root where the API server looks for it. A source without a root of its own,
@@ -147,7 +146,7 @@ func (c *certificates) published() error {
 
 // republish keeps the root published, and publishes it where the first attempt failed.
 func (c *certificates) republish(ctx context.Context) error {
-	return lifecycle.After(c.attempted, func(ctx context.Context) error { return c.injector.Run(ctx, c.source.CABundle) })(ctx)
+	return after(c.attempted, func(ctx context.Context) error { return c.injector.Run(ctx, c.source.CABundle) })(ctx)
 }
 
 // latest returns the bundle that the source has stored, for a source that stores one; nil means the
