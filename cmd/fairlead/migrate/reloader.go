@@ -25,11 +25,14 @@ const reloaderPauses = "After Reloader is scaled to zero, see that no Deployment
 
 const reloaderClasses = "Annotations of a SecretProviderClass are not read: exclude one with " + rules.ReloaderIgnoreAnnotation + " by its name."
 
+const reloaderStrategy = "A restart is an annotation of the pod template, as with --reload-strategy=annotations of Reloader, and never a variable " +
+	"of a container: the variables STAKATER_* stay as they are, and mean nothing."
+
 var reloader = &Peer{
 	Name: "reloader", Title: "workloads with the annotations of Reloader", Into: "ClusterRebootPolicy", Flags: []string{"pace"},
 	Reads:       reloaderReads,
 	Follows:     reloaderFollows,
-	Differences: append([]string{reloaderClasses}, clusterPolicyDifferences...),
+	Differences: append([]string{reloaderStrategy, reloaderClasses}, clusterPolicyDifferences...),
 	Steps:       append(slices.Clone(clusterPolicySteps), reloaderPauses),
 	translate:   translateReloaderToCluster,
 	PerWorkload: reloaderPerWorkload,
@@ -42,7 +45,7 @@ var reloaderPerWorkload = &Peer{
 	Differences: append([]string{
 		"Each policy is an object of its namespace, named as the workload. One policy with selectors can replace many: target.selector takes labels.",
 		"Annotations of ConfigMaps and Secrets, such as " + rules.ReloaderIgnoreAnnotation + ", count as they are in the input, and not later.",
-		reloaderClasses,
+		reloaderStrategy, reloaderClasses,
 	}, restartDifferences...),
 	Steps:     append(slices.Clone(restartSteps), reloaderPauses),
 	translate: translateReloader,

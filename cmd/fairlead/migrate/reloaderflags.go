@@ -25,7 +25,7 @@ import (
 type reloaderFlags struct {
 	set                                                              *pflag.FlagSet
 	all, classes                                                     bool
-	onCreate, onDelete, rollouts, webhook, strategy                  string
+	onCreate, onDelete, rollouts, webhook                            string
 	kinds, workloads, namespaces, others, nsSelectors, dataSelectors []string
 }
 
@@ -38,7 +38,6 @@ func newReloaderFlags() *reloaderFlags {
 	f.set.StringVar(&f.onDelete, "reload-on-delete", "false", "")
 	f.set.StringVar(&f.rollouts, "is-Argo-Rollouts", "false", "")
 	f.set.StringVar(&f.webhook, "webhook-url", "", "")
-	f.set.StringVar(&f.strategy, "reload-strategy", "env-vars", "")
 	f.set.StringSliceVar(&f.kinds, "resources-to-ignore", nil, "")
 	f.set.StringSliceVar(&f.workloads, "ignored-workload-types", nil, "")
 	f.set.StringSliceVar(&f.namespaces, "namespaces", nil, "")
@@ -48,8 +47,8 @@ func newReloaderFlags() *reloaderFlags {
 	for name, value := range renamable {
 		f.set.String(name, value, "")
 	}
-	// About the process.
-	for _, name := range []string{"log-format", "log-level", "pprof-addr"} {
+	// About the process, and about how a pod template is changed.
+	for _, name := range []string{"log-format", "log-level", "pprof-addr", "reload-strategy"} {
 		f.set.String(name, "", "")
 	}
 	for _, name := range []string{"enable-ha", "enable-pprof", "sync-after-restart"} {
@@ -130,11 +129,6 @@ func (r *run) readReloading(s *subject) *reloading {
 	}
 	if f.webhook != "" {
 		at("webhook-url").say(Refused, "with --webhook-url, Reloader calls that alone, and restarts nothing")
-	}
-	if f.strategy != "annotations" {
-		r.remarks = append(r.remarks, Remark{Effect: Differs, Place: s.place, Object: s.label(), Text: "it restarts a workload by a variable of " +
-			"a container, and Fairlead by an annotation of its pod template, as with --reload-strategy=annotations: the pods are replaced " +
-			"alike, and the variables STAKATER_* stay as they are"})
 	}
 	c := &reloading{all: f.all, rollouts: f.rollouts == "true", onCreate: restartIf(f.onCreate), onDelete: restartIf(f.onDelete),
 		ignored: map[autorebootv1.SourceKind]bool{}, idle: map[string]bool{}}
