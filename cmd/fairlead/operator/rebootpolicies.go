@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 
@@ -63,6 +64,10 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", a.api.origin, err)
 	}
+	objects, err := dynamic.NewForConfig(limited)
+	if err != nil {
+		return fmt.Errorf("%s: %w", a.api.origin, err)
+	}
 	made, err := rebootpolicy.New(b.cluster, rebootpolicy.Options{
 		Concurrency:             c.Concurrency["RebootPolicy"],
 		CacheSyncTimeout:        c.CacheSyncTimeout.Duration,
@@ -75,6 +80,7 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 		Key:                     key,
 		Kubernetes:              typed,
 		Metadata:                untyped,
+		Dynamic:                 objects,
 		SourcesMode:             sourcesMode(a.config),
 		SourcesInterval:         settings.SourcesPollInterval.Duration,
 		Dial:                    a.egress.dialer.Dial,
