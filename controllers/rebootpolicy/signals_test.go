@@ -249,7 +249,7 @@ func TestProbesAreCheckedOnlyWhileTheyMayDecide(t *testing.T) {
 		t.Errorf("checks %+v", s.checks.wants)
 	}
 
-	closed := newSuite(t, probed+"gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]\n", deployment("api", 1, nil)...)
+	closed := newSuite(t, probed+"gates: [{name: db, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: db, type: Healthy}}]\n", deployment("api", 1, nil)...)
 	closed.checks.verdicts = failing
 	if got := closed.observe().signalsOf("wedged")[0]; got.Firing || len(closed.checks.wants) != 0 {
 		t.Errorf("while a gate is closed: %+v, checks %+v", got, closed.checks.wants)

@@ -15,7 +15,8 @@ const (
 	// ConditionProgressing is true while a run is under way, its verification included. Its reason is the state of the ChaosPod
 	// in one word.
 	ConditionProgressing = common.ConditionProgressing
-	// ConditionSurvived is the verdict on the last run; it is unknown until there is one.
+	// ConditionSurvived is the verdict on the last run; it is unknown until there is one. Its transition is the end of that run, whatever
+	// the verdict before it was.
 	ConditionSurvived = "Survived"
 	// ConditionStalled is true when no run will take place until a user acts, and absent
 	// otherwise.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -45,6 +46,10 @@ func (b *controllerBuilder) rebootPolicies(ctx context.Context, registry prometh
 	if err != nil {
 		return nil, nil, fmt.Errorf("%s: %w", a.api.origin, err)
 	}
+	objects, err := dynamic.NewForConfig(limited)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", a.api.origin, err)
+	}
 	made, err := rebootpolicy.New(b.manager, rebootpolicy.Options{
 		Concurrency:             c.Concurrency["RebootPolicy"],
 		CacheSyncTimeout:        c.CacheSyncTimeout.Duration,
@@ -56,6 +61,7 @@ func (b *controllerBuilder) rebootPolicies(ctx context.Context, registry prometh
 		Key:                     key,
 		Kubernetes:              typed,
 		Metadata:                untyped,
+		Dynamic:                 objects,
 		SourcesMode:             sourcesMode(a.config),
 		SourcesInterval:         settings.SourcesPollInterval.Duration,
 		Dial:                    a.egress.dialer.Dial,

@@ -22,7 +22,7 @@ type Observation struct {
 	Workloads []Workload
 	// Unselected are workloads of the status that exist and that the policy does not select any more.
 	Unselected map[types.UID]bool
-	// Gates that are closed, as messages such as `ExternalService billing-db is not Healthy`.
+	// Gates that are closed, as messages such as `gate db: ExternalService billing-db: condition Healthy is False`.
 	Gates []string
 	// Calendar of windows and blackouts.
 	Calendar Calendar
