@@ -90,10 +90,10 @@ func TestOneMistypedObjectStopsNoOther(t *testing.T) {
 	s.mend(externalServices, "found", strings.ReplaceAll(database, "192.0.2.1", "192.0.2.5"))
 	s.publishes("found", "192.0.2.5")
 	delete(broken, externalServices)
-	for _, k := range []kind{rebootPolicies, chaosPods} {
-		s.mend(k, "turned", valid[k.name])
-		delete(broken, k)
-	}
+	s.mend(rebootPolicies, "turned", valid[rebootPolicies.name])
+	s.mend(chaosPods, "turned", `{target: {template: {spec: {containers: [{name: c, image: nginx}]}}}}`) // no template can be removed
+	delete(broken, rebootPolicies)
+	delete(broken, chaosPods)
 	s.named(replica, reader, broken)
 }
 

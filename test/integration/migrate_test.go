@@ -23,7 +23,7 @@ var ofCluster = regexp.MustCompile(`(?m)^(kind: ClusterRebootPolicy\nmetadata:\n
 // The API server and the webhooks accept what migrate writes for each input of its tests.
 func TestTheAPIServerAcceptsWhatMigrateWrites(t *testing.T) {
 	t.Parallel()
-	s := newSuite(t)
+	s, _ := newOwnSuite(t, framework.Shipped, framework.Jobs)
 	files, err := filepath.Glob(filepath.Join(framework.Root, "cmd/fairlead/command/testdata/migrate/*.out.yaml"))
 	if err != nil || len(files) < 9 {
 		t.Fatalf("%d files: %v", len(files), err)
