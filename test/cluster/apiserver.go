@@ -23,7 +23,7 @@ func apiServer(c *Cluster) Spec {
 		Name: APIServer,
 		Path: c.binaries.path(APIServer),
 		// A fifth of its work in the suites would be to collect garbage, and a seventh with 200.
-		Env: append(slices.Clone(quiet), "GOMEMLIMIT=1GiB"),
+		Env: append(slices.Clone(quiet), "GOMEMLIMIT=2GiB"),
 		Args: func() ([]string, error) {
 			port, err := loopback.FreePort()
 			if err != nil {

@@ -6,7 +6,6 @@ package admission
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"reflect"
 	"slices"
@@ -15,7 +14,6 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	stock "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -34,7 +32,7 @@ func Handlers[T client.Object](o Options, m Mutator[T], v Validator[T]) map[stri
 			return mutate(ctx, req, defaulter)
 		}),
 		ValidatePath(o.Kind): newHandler(o, "validating", func(ctx context.Context, req Request) stock.Response {
-			return e.validate(ctx, req, validator)
+			return validate(ctx, req, validator)
 		}),
 	}
 }
@@ -56,9 +54,8 @@ var (
 // call is what a handler and the method that the stock handler calls tell each other.
 type call struct {
 	req     Request
-	decoded bool            // the method was called
-	patch   []byte          // RFC 6902; nil where there is nothing to change
-	fields  field.ErrorList // of Validator.Fields
+	decoded bool   // the method was called
+	patch   []byte // RFC 6902; nil where there is nothing to change
 }
 
 type callKey struct{}
@@ -92,20 +89,13 @@ func mutate(ctx context.Context, req Request, by stock.Handler) stock.Response {
 }
 
 // validate refuses what does not decode.
-func (e *engine[T]) validate(ctx context.Context, req Request, by stock.Handler) stock.Response {
+func validate(ctx context.Context, req Request, by stock.Handler) stock.Response {
 	c := &call{req: req}
-	if e.validator.Fields != nil {
-		c.fields = e.validator.Fields(req.Object.Raw, req.OldObject.Raw)
-	}
 	resp := c.handle(ctx, by)
-	if c.decoded {
-		return resp
+	if !c.decoded {
+		return failed(apierrors.NewBadRequest(label(req) + ": " + review.Cut(resp.Result.Message, maxMessage)))
 	}
-	var status *apierrors.StatusError
-	if _, err := asWritten(req, nil, c.fields); errors.As(err, &status) {
-		return failed(status)
-	}
-	return failed(apierrors.NewBadRequest(label(req) + ": " + review.Cut(resp.Result.Message, maxMessage)))
+	return resp
 }
 
 // Default makes the patch. It leaves obj alone, so that the stock handler makes none: that would write the whole object as
@@ -158,12 +148,12 @@ func (e *engine[T]) change(ctx context.Context, req Request, obj T) error {
 
 // ValidateCreate validates an update as well.
 func (e *engine[T]) ValidateCreate(ctx context.Context, obj T) (stock.Warnings, error) {
-	c := callOf(ctx)
+	req := callOf(ctx).req
 	if e.validator.Validate == nil {
-		return asWritten(c.req, nil, c.fields)
+		return nil, nil
 	}
-	warnings, errs := e.validator.Validate(ctx, c.req, obj, e.stored(c.req))
-	return asWritten(c.req, warnings, append(c.fields, errs...))
+	warnings, errs := e.validator.Validate(ctx, req, obj, e.stored(req))
+	return asWritten(req, warnings, errs)
 }
 
 // ValidateUpdate is not called.

@@ -14,7 +14,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
@@ -63,7 +62,7 @@ func (s *Sources) evaluate(found *content, wants map[viewKey]Want) map[viewKey]v
 		found, mounts := found, (*Mounts)(nil)
 		if found.mounts != nil {
 			if found, mounts = s.mounted(found, &want); found == nil {
-				results[key] = viewResult{state: State{Unknown: autorebootv1.ReasonVersionsDiffer}}
+				results[key] = viewResult{state: State{Unknown: VersionsDiffer}}
 				continue
 			}
 		}
@@ -93,12 +92,12 @@ func (s *Sources) fingerprint(found *content, want *Want) State {
 	}
 	file, ok := found.data[want.Certificate]
 	if !ok {
-		return State{Unknown: autorebootv1.ReasonKeyNotFound}
+		return State{Unknown: KeyNotFound}
 	}
 	leaf, err := leafOf(file)
 	if err != nil {
 		// The error may quote the content.
-		return State{Unknown: autorebootv1.ReasonNotACertificate}
+		return State{Unknown: NotACertificate}
 	}
 	return State{Fingerprint: id("certificate", leaf.Raw), NotAfter: leaf.NotAfter}
 }
