@@ -87,15 +87,22 @@ func (r *release) remove(ctx context.Context) error {
 	return r.output(ctx, nil, r.stdout, "kubectl", "delete", "clusterrebootpolicy", r.name, "--ignore-not-found", "--wait", "--timeout=60s")
 }
 
-// policy returns the one for an installation, under the name of the release.
+// policy returns the one for an installation, under the name of the release. The workloads that the command writes a policy for come
+// later in the suites, and so it is shown one of each kind.
 func (r *release) policy(ctx context.Context, installed string) ([]byte, error) {
-	return Policy(ctx, os.Getenv(programVariable), r.name, r.namespace, installed, r.stderr)
+	manifests := []string{installed}
+	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet", "Job", "CronJob"} {
+		manifests = append(manifests, Sample(kind, r.namespace))
+	}
+	if strings.Contains(installed, "--is-Argo-Rollouts=true") {
+		manifests = append(manifests, Sample("Rollout", r.namespace))
+	}
+	return Policy(ctx, os.Getenv(programVariable), r.name, strings.Join(manifests, "\n---\n"), r.stderr)
 }
 
-// Policy returns what `fairlead migrate reloader` writes for an installation of Reloader, under a name. The workloads that the command
-// writes a policy for come later, and so it is shown one of each kind, in a namespace. What it says goes to stderr.
-func Policy(ctx context.Context, program, name, namespace, installed string, stderr io.Writer) ([]byte, error) {
-	manifests := installed + "\n---\n" + sampleWorkloads(namespace, strings.Contains(installed, "--is-Argo-Rollouts=true"))
+// Policy returns the policy that `fairlead migrate reloader` writes for manifests of Reloader and of workloads, under a name. What the
+// command says besides goes to stderr.
+func Policy(ctx context.Context, program, name, manifests string, stderr io.Writer) ([]byte, error) {
 	var written bytes.Buffer
 	err := output(ctx, strings.NewReader(manifests), &written, stderr, program, "migrate", "reloader", "--pace=reloader", "-")
 	if err != nil {
@@ -112,24 +119,20 @@ func Policy(ctx context.Context, program, name, namespace, installed string, std
 	return yaml.Marshal(policy.Object)
 }
 
-// sampleWorkloads are one of each kind that Reloader reloads, all of which ask for it.
-func sampleWorkloads(namespace string, rollouts bool) string {
+// Sample returns the manifest of a workload that asks Reloader to reload it.
+func Sample(kind, namespace string) string {
 	const template = `template: {metadata: {labels: {app: sample}}, spec: {containers: [{name: main, image: none}]}}`
-	const apps = `selector: {matchLabels: {app: sample}}, ` + template
-	var all []string
-	add := func(version, kind, spec string) {
-		all = append(all, fmt.Sprintf(`{apiVersion: %s, kind: %s, metadata: {name: sample, namespace: %s,
-  annotations: {reloader.stakater.com/auto: "true"}}, spec: {%s}}`, version, kind, namespace, spec))
+	version, spec := "apps/v1", `selector: {matchLabels: {app: sample}}, `+template
+	switch kind {
+	case "Job":
+		version, spec = "batch/v1", template
+	case "CronJob":
+		version, spec = "batch/v1", "schedule: '0 0 1 1 *', jobTemplate: {spec: {"+template+"}}"
+	case "Rollout":
+		version = "argoproj.io/v1alpha1"
 	}
-	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
-		add("apps/v1", kind, apps)
-	}
-	add("batch/v1", "Job", template)
-	add("batch/v1", "CronJob", "schedule: '0 0 1 1 *', jobTemplate: {spec: {"+template+"}}")
-	if rollouts {
-		add("argoproj.io/v1alpha1", "Rollout", apps)
-	}
-	return strings.Join(all, "\n---\n")
+	return fmt.Sprintf(`{apiVersion: %s, kind: %s, metadata: {name: sample, namespace: %s,
+  annotations: {reloader.stakater.com/auto: "true"}}, spec: {%s}}`, version, kind, namespace, spec)
 }
 
 // helm runs Helm.

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/fairlead-dev/fairlead/test/bench/subject"
@@ -91,8 +92,12 @@ const installed = `{apiVersion: apps/v1, kind: Deployment, metadata: {name: relo
 
 // startFairlead starts one process of the operator, and makes the policy that takes the place of Reloader.
 func (r *run) startFairlead(ctx context.Context, on *framework.Cluster) (*subject.Subject, error) {
+	manifests := []string{installed}
+	for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} { // those of the scenarios
+		manifests = append(manifests, reloader.Sample(kind, "default"))
+	}
 	var said bytes.Buffer
-	policy, err := reloader.Policy(ctx, filepath.Join(r.Root, "bin", "fairlead"), "reloader", "default", installed, &said)
+	policy, err := reloader.Policy(ctx, filepath.Join(r.Root, "bin", "fairlead"), "reloader", strings.Join(manifests, "\n---\n"), &said)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %s", err, said.String())
 	}
