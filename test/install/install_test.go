@@ -73,10 +73,7 @@ func (s *suite) isUpgradedRolledBackAndRemoved() {
 	before := s.everything()
 
 	s.install("fairlead-system", former, nil)
-	s.eventually(func() error { // the API server takes note of the authority a moment after it is published
-		_, err := s.tryKubectl(objects, "apply", "--server-side", "-f", "-")
-		return err
-	})
+	s.apply(objects)
 	s.hasObjects()
 
 	requests := s.requests()

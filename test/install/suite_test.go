@@ -248,12 +248,12 @@ func (s *suite) install(namespace, version string, more map[string]any) {
 		_, err := s.release(namespace, version, action.DryRunNone, more)
 		s.must(s.told(err))
 	}
-	s.trusts(namespace, version)
+	s.trusts(namespace)
 }
 
 // trusts waits until the API server converts objects of every kind: it reads the CA bundle of a CRD by a watch, which
 // on a busy machine takes seconds longer than the rollout.
-func (s *suite) trusts(namespace, version string) {
+func (s *suite) trusts(namespace string) {
 	s.Helper()
 	s.eventually(func() error {
 		_, err := s.tryKubectl(strings.ReplaceAll(objects, "namespace: shop", "namespace: "+namespace), "apply", "--server-side", "--dry-run=server", "-f", "-")
