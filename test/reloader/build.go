@@ -16,12 +16,11 @@ import (
 // helmModule is the program that installs charts.
 const helmModule = "helm.sh/helm/v4/cmd/helm@v4.3.1"
 
-// Source is a checkout of Reloader, of which nothing is changed, and the folder in which it is built.
+// Source is a checkout of Reloader, which stays as it is, and the folder in which it is built.
 type Source struct {
-	// Checkout is that of Reloader, and Folder takes what is built of it. Both are absolute.
-	Checkout, Folder string
-	// Replace names modules and folders that stand for them, as MODULE=FOLDER: for those that the proxy of modules does not have.
-	Replace []string
+	Inputs
+	// Folder takes what is built. It is absolute.
+	Folder string
 }
 
 // Prepare writes the list of modules that Reloader is built with.
@@ -69,7 +68,7 @@ func (s Source) goIn(ctx context.Context, folder string, args ...string) error {
 
 // build builds Helm, Ginkgo and the suites.
 func (s *stage) build(ctx context.Context) error {
-	source := Source{Checkout: s.Checkout, Folder: s.folder, Replace: s.Replace}
+	source := Source{Inputs: s.Inputs, Folder: s.folder}
 	if err := source.Prepare(ctx); err != nil {
 		return err
 	}

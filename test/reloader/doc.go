@@ -8,8 +8,9 @@
 //     alone, and runs the suites one after the other.
 //   - build.go builds the suites with the modules of the checkout, outside of it.
 //   - helm.go is the program helm that the suites find on their PATH. It runs Helm with the same arguments, so that the chart of
-//     Reloader is installed, of which no code runs: its pod is one of a simulated node. From that installation `fairlead migrate
+//     Reloader is installed. None of its code runs: its pod is one of a simulated node. From that installation `fairlead migrate
 //     reloader` writes the ClusterRebootPolicy that takes its place.
+//   - inputs.go has the flags of both programs, this one and that of package load.
 //   - report.go reads the reports of Ginkgo, and writes the table.
 //
 // It is in no ring: it takes a checkout, and modules that not every proxy has.

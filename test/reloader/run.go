@@ -29,8 +29,8 @@ func Suites() []string { return []string{"core", "annotations", "advanced", "arg
 
 // Options of Run.
 type Options struct {
-	// Root is the checkout of Fairlead, and Checkout that of Reloader.
-	Root, Checkout string
+	// Inputs are complete.
+	Inputs
 	// Suites to run. The default is all.
 	Suites []string
 	// Labels are the filter by labels of Ginkgo. The default is all but csi and openshift.
@@ -41,14 +41,8 @@ type Options struct {
 	Processes int
 	// WithoutRollouts leaves Argo Rollouts out, and with it the specs about them. The default is false.
 	WithoutRollouts bool
-	// Replace names modules and folders that stand for them, as MODULE=FOLDER: for those that the proxy of modules does not have.
-	Replace []string
-	// Arguments are further ones of the operator.
-	Arguments []string
 	// Limit is how long one suite may take. The default is 45m.
 	Limit time.Duration
-	// Output takes progress, and the output of the suites. The default is none.
-	Output io.Writer
 }
 
 // stage is one run.
@@ -72,19 +66,7 @@ func Run(ctx context.Context, o Options) (results []Result, err error) {
 			return nil, fmt.Errorf("suite %q: must be one of %s", suite, strings.Join(Suites(), ", "))
 		}
 	}
-	if o.Output == nil {
-		o.Output = io.Discard
-	}
-	root, err := filepath.Abs(o.Root)
-	if err != nil {
-		return nil, err
-	}
-	checkout, err := filepath.Abs(o.Checkout)
-	if err != nil {
-		return nil, err
-	}
-	o.Root, o.Checkout = root, checkout
-	s := &stage{Options: o, folder: filepath.Join(root, "bin", "reloader")}
+	s := &stage{Options: o, folder: filepath.Join(o.Root, "bin", "reloader")}
 	if err := s.build(ctx); err != nil {
 		return nil, err
 	}

@@ -33,25 +33,16 @@ func run(ctx context.Context) int {
 		return reloader.Helm(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	}
 	log.SetLogger(logr.Discard()) // of the administrator's client
-	o := reloader.Options{Output: os.Stderr}
-	flag.StringVar(&o.Root, "root", ".", "the checkout of Fairlead")
-	flag.StringVar(&o.Checkout, "checkout", "", "a checkout of github.com/stakater/Reloader")
+	o := reloader.Options{Inputs: reloader.Inputs{Output: os.Stderr}}
+	o.Flags(flag.CommandLine)
 	suites := flag.String("suites", "", "suites, with commas between; all by default")
 	flag.StringVar(&o.Labels, "labels", "", "filter by labels, as Ginkgo has it; all but csi and openshift by default")
 	flag.StringVar(&o.Focus, "focus", "", "regular expression of the names of specs")
 	flag.IntVar(&o.Processes, "procs", 0, "how many specs run at once; 4 by default")
 	flag.BoolVar(&o.WithoutRollouts, "without-rollouts", false, "leave Argo Rollouts out, and the specs about them")
-	flag.Func("replace", "a folder that stands for a module, as MODULE=FOLDER; may be given again", func(text string) error {
-		o.Replace = append(o.Replace, strings.Fields(text)...)
-		return nil
-	})
-	flag.Func("operator", "a further argument of the operator; may be given again", func(text string) error {
-		o.Arguments = append(o.Arguments, text)
-		return nil
-	})
 	flag.Parse()
-	if o.Checkout == "" {
-		fmt.Fprintln(os.Stderr, "reloader: --checkout is missing: git clone https://github.com/stakater/Reloader, and name that folder")
+	if err := o.Complete(); err != nil {
+		fmt.Fprintln(os.Stderr, "reloader:", err)
 		return 2
 	}
 	if *suites != "" {

@@ -18,6 +18,7 @@ import (
 	"github.com/go-logr/logr"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
+	"github.com/fairlead-dev/fairlead/test/reloader"
 	"github.com/fairlead-dev/fairlead/test/reloader/load"
 )
 
@@ -30,26 +31,17 @@ func main() {
 
 func run(ctx context.Context) int {
 	log.SetLogger(logr.Discard()) // of the administrator's client
-	o := load.Options{Output: os.Stderr}
-	flag.StringVar(&o.Root, "root", ".", "the checkout of Fairlead")
-	flag.StringVar(&o.Checkout, "checkout", "", "a checkout of github.com/stakater/Reloader")
+	o := load.Options{Inputs: reloader.Inputs{Output: os.Stderr}}
+	o.Flags(flag.CommandLine)
 	out := flag.String("out", "", "write the figures to this file, as JSON")
 	scenarios := flag.String("scenarios", "", "scenarios, with commas between; all by default")
 	flag.IntVar(&o.Runs, "runs", 0, "how often each is measured on each side; 3 by default")
 	flag.DurationVar(&o.Duration, "duration", 0, "how long a scenario makes changes; 15s by default")
 	flag.Uint64Var(&o.Seed, "seed", 0, "seed of the changes; 1 by default")
 	flag.StringVar(&o.Profiles, "profiles", "", "write profiles of the operator into this folder")
-	flag.Func("replace", "a folder that stands for a module, as MODULE=FOLDER; may be given again", func(text string) error {
-		o.Replace = append(o.Replace, strings.Fields(text)...)
-		return nil
-	})
-	flag.Func("operator", "a further argument of the operator; may be given again", func(text string) error {
-		o.Arguments = append(o.Arguments, text)
-		return nil
-	})
 	flag.Parse()
-	if o.Checkout == "" {
-		fmt.Fprintln(os.Stderr, "reloaderload: --checkout is missing: git clone https://github.com/stakater/Reloader, and name that folder")
+	if err := o.Complete(); err != nil {
+		fmt.Fprintln(os.Stderr, "reloaderload:", err)
 		return 2
 	}
 	if *scenarios != "" {

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,12 +32,8 @@ const (
 
 // Options of Run.
 type Options struct {
-	// Root is the checkout of Fairlead, and Checkout that of Reloader.
-	Root, Checkout string
-	// Replace names modules and folders that stand for them, as MODULE=FOLDER: for those that the proxy of modules does not have.
-	Replace []string
-	// Arguments are further ones of the operator.
-	Arguments []string
+	// Inputs are complete.
+	reloader.Inputs
 	// Scenarios to run. The default is all.
 	Scenarios []string
 	// Runs is how often each is measured on each side. The default is 3.
@@ -52,8 +47,6 @@ type Options struct {
 	Seed uint64
 	// Profiles is a folder for profiles of the operator while it is measured, which cost it time. The default is none.
 	Profiles string
-	// Output takes progress. The default is none.
-	Output io.Writer
 }
 
 // Measurement is one of a scenario on one side.
@@ -99,15 +92,6 @@ func Run(ctx context.Context, o Options) (measured []Measurement, err error) {
 	for _, name := range o.Scenarios {
 		if !slices.Contains(Scenarios(), name) {
 			return nil, fmt.Errorf("scenario %q: must be one of %s", name, strings.Join(Scenarios(), ", "))
-		}
-	}
-	if o.Output == nil {
-		o.Output = io.Discard
-	}
-	var absolute error
-	for _, path := range []*string{&o.Root, &o.Checkout} {
-		if *path, absolute = filepath.Abs(*path); absolute != nil {
-			return nil, absolute
 		}
 	}
 	r := &run{Options: o}

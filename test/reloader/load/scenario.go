@@ -51,7 +51,7 @@ type scenario struct {
 	choose func(r *rand.Rand, n int) source
 	// annotations means that the annotations of a source change, and not its content.
 	annotations bool
-	// churn is the time between two new workloads, each of which takes the place of the tenth before it. The default is none.
+	// churn is the time between two new workloads. Each replaces the tenth before it. The default is none.
 	churn time.Duration
 }
 
@@ -167,7 +167,7 @@ func secrets() *scenario {
 	for i := range 2 {
 		s.add(deployment, home, fmt.Sprintf("both-%d", i), of[configMap][i], of[secret][i])
 	}
-	s.sources = slices.Concat(of[secret], of[configMap]) // of which two have no workload
+	s.sources = slices.Concat(of[secret], of[configMap]) // two of the ConfigMaps have no workload
 	s.choose = func(r *rand.Rand, n int) source { return of[[]string{secret, configMap}[n%2]][r.IntN(5)] }
 	return s
 }

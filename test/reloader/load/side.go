@@ -44,7 +44,7 @@ const reloaderPage = "http://127.0.0.1:9090/live"
 
 // build builds Reloader.
 func (r *run) build(ctx context.Context) error {
-	source := reloader.Source{Checkout: r.Checkout, Folder: filepath.Join(r.Root, "bin", "reloader"), Replace: r.Replace}
+	source := reloader.Source{Inputs: r.Inputs, Folder: filepath.Join(r.Root, "bin", "reloader")}
 	if err := errors.Join(os.MkdirAll(source.Folder, 0o750), source.Prepare(ctx)); err != nil {
 		return err
 	}
@@ -78,11 +78,10 @@ func isLive(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_ = response.Body.Close()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("GET %s: %s", reloaderPage, response.Status)
+		err = fmt.Errorf("GET %s: %s", reloaderPage, response.Status)
 	}
-	return nil
+	return errors.Join(err, response.Body.Close())
 }
 
 // installed is how Reloader runs, for `fairlead migrate`.
