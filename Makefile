@@ -137,7 +137,7 @@ lint: ## Run golangci-lint over every module.
 	@for m in $(MODULES); do echo "== $$m"; (cd $$m && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
 .PHONY: generate
-generate: ## Regenerate deep copies, CRDs, roles, the schema of the chart's values and their reference.
+generate: ## Regenerate deep copies, CRDs, roles, the schema of the chart's values, and the references of values and reasons.
 	@$(CONTROLLER_GEN) object:headerFile=internal/boilerplate.go.txt paths=./api/... paths=./cmd/fairlead/options/...
 	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=config/crd/bases
 	@cd test && go run $(GOFLAGS) ./cmd/crds ../config/crd/bases/*.yaml
@@ -147,6 +147,7 @@ generate: ## Regenerate deep copies, CRDs, roles, the schema of the chart's valu
 	done
 	@go test $(GOFLAGS) -count=1 ./config -run 'TestTheSchemaOfTheChart|TestHardening' -update >/dev/null
 	@cd test/chart && go test $(GOFLAGS) -count=1 . -run TestTheReferenceOfValues -update >/dev/null
+	@cd test && go test $(GOFLAGS) -count=1 ./repo -run EveryReason -update >/dev/null
 
 .PHONY: verify
 verify: ## Prove that generated files, formatting and modules are current.

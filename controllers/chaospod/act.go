@@ -7,10 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,6 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/eviction"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
@@ -120,20 +119,13 @@ var outcomes = map[eviction.Outcome]chaos.Outcome{
 // createCanary creates the canary. An existing pod of its name is left as it is, whatever owns it: the next
 // reconcile observes it.
 func createCanary(ctx context.Context, c client.Client, o *observation, action chaos.Action) (chaos.Outcome, error) {
-	template := o.stored.Spec.Target.Template
-	if template == nil {
+	if o.stored.Spec.Target.Template == nil {
 		return chaos.Retry, errors.New("there is no target.template")
 	}
-	pod := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: o.key.Namespace, Name: o.key.Name,
-			Labels: maps.Clone(template.Labels), Annotations: maps.Clone(template.Annotations),
-			OwnerReferences: []metav1.OwnerReference{{
-				APIVersion: chaosv1.GroupVersion.String(), Kind: disruption.ChaosPod, Name: o.stored.Name, UID: o.stored.UID, Controller: ptr.To(true),
-			}},
-		},
-		Spec: *template.Spec.DeepCopy(),
-	}
+	pod := rules.Canary(o.stored)
+	pod.OwnerReferences = []metav1.OwnerReference{{
+		APIVersion: chaosv1.GroupVersion.String(), Kind: disruption.ChaosPod, Name: o.stored.Name, UID: o.stored.UID, Controller: ptr.To(true),
+	}}
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}

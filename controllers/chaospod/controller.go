@@ -50,8 +50,6 @@ type Options struct {
 	Concurrency int
 	// CacheSyncTimeout bounds the wait for the caches. Defaults to 2m.
 	CacheSyncTimeout time.Duration
-	// Warmup starts the watches on a replica that does not lead, so that it takes over quickly.
-	Warmup bool
 	// Logger defaults to logr.Discard().
 	Logger logr.Logger
 	// Now returns the time by the clock of the API server, which times of pods and writes are compared with. Defaults to
@@ -150,7 +148,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	}
 	inner, err := controller.New(Name, controller.Options{
 		Reconciler: reconciler, Wrap: o.Wrap,
-		Concurrency: o.Concurrency, CacheSyncTimeout: o.CacheSyncTimeout, Warmup: o.Warmup, Logger: o.Logger,
+		Concurrency: o.Concurrency, CacheSyncTimeout: o.CacheSyncTimeout, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err

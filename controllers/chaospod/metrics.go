@@ -57,7 +57,7 @@ func (m *metrics) countKill(key types.NamespacedName, result *chaos.Result) {
 	}
 	outcome := string(result.Outcome)
 	if result.Action.DryRun && result.Outcome == chaos.Done {
-		outcome = "DryRun"
+		outcome = chaosv1.ResultDryRun
 	}
 	m.Update(key, func(r *row) { r.kills[kill{string(result.Action.Verb), outcome}]++ })
 }
@@ -65,7 +65,7 @@ func (m *metrics) countKill(key types.NamespacedName, result *chaos.Result) {
 // countMessage counts a run that has ended, and a hold.
 func (m *metrics) countMessage(of *chaosv1.ChaosPod, n *chaos.Message) {
 	m.Update(client.ObjectKeyFromObject(of), func(r *row) {
-		if held := meta.FindStatusCondition(of.Status.Conditions, chaosv1.ConditionWaiting); held != nil && n.Reason == "ChaosWaiting" {
+		if held := meta.FindStatusCondition(of.Status.Conditions, chaosv1.ConditionWaiting); held != nil && n.Reason == chaosv1.EventChaosWaiting {
 			r.held[held.Reason]++
 		}
 		if n.Ended == nil {

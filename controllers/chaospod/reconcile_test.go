@@ -215,7 +215,7 @@ func (s *suite) gameDay(workload string) *networkingv1.ExternalService {
 	s.Helper()
 	s.must(s.store.Create(s.Context(), &autorebootv1.RebootPolicy{
 		ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "p"},
-		Spec:       autorebootv1.RebootPolicySpec{Gates: []autorebootv1.Gate{{ExternalServiceHealthy: &autorebootv1.ExternalServiceHealthy{Name: "db"}}}},
+		Spec:       autorebootv1.RebootPolicySpec{Gates: []autorebootv1.Gate{{Condition: &autorebootv1.ObjectCondition{APIVersion: "networking.fairlead.dev/v1", Kind: "ExternalService", Name: "db", Type: "Healthy"}}}},
 		Status:     autorebootv1.RebootPolicyStatus{Targets: []autorebootv1.TargetStatus{{Kind: common.WorkloadDeployment, Name: workload}}},
 	}))
 	es := &networkingv1.ExternalService{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: "db"}}

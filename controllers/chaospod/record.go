@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod/chaos"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
@@ -51,7 +52,7 @@ func (r *Reconciler) restoreStatus(ctx context.Context, o *observation) error {
 			if err := r.storeStatus(ctx, o, status); err != nil {
 				return err
 			}
-			r.Events.Eventf(o.stored, nil, controller.EventType(true), "StatusLost", actionSchedule,
+			r.Events.Eventf(o.stored, nil, controller.EventType(true), common.EventStatusLost, actionSchedule,
 				"another writer removed %s from the status: it was written again", strings.Join(lost, ", "))
 		}
 	}

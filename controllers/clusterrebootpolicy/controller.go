@@ -78,7 +78,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	}
 	// One at a time: what one reconcile writes is bounded, and objects of the whole cluster are few.
 	inner, err := controller.New(Name, controller.Options{
-		Reconciler: r, Wrap: o.Wrap, Concurrency: 1, CacheSyncTimeout: o.CacheSyncTimeout, Warmup: true, Logger: o.Logger,
+		Reconciler: r, Wrap: o.Wrap, Concurrency: 1, CacheSyncTimeout: o.CacheSyncTimeout, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err

@@ -55,7 +55,7 @@ func (r *Reconciler) revert(ctx context.Context, of *autorebootv1.ClusterRebootP
 		Message: fmt.Sprintf("%s changes the policy again and again, which is reverted once a minute at most: have it leave the policy alone, or make a policy of your own for the workload, which goes before this one", manager),
 	}, until: now.Add(next.wait)}
 	known.reversals[changed.Namespace] = next
-	r.Events.Eventf(changed, of, controller.EventType(true), "Reverted", "Update",
+	r.Events.Eventf(changed, of, controller.EventType(true), autorebootv1.EventReverted, "Update",
 		"The policy was changed by %s, and is again as ClusterRebootPolicy %s has it: change that, or make a policy of your own for the workload, which goes before this one", manager, of.Name)
 	return nil
 }

@@ -51,8 +51,6 @@ type Options struct {
 	Concurrency int
 	// CacheSyncTimeout bounds the wait for the caches. Defaults to 2m.
 	CacheSyncTimeout time.Duration
-	// Warmup starts the watches on a replica that does not lead, so that a change of leader is quick.
-	Warmup bool
 	// Logger of the controller. Defaults to logr.Discard().
 	Logger logr.Logger
 
@@ -126,7 +124,7 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 	}
 	reconciling, err := controller.New(Name, controller.Options{
 		Reconciler: reconciler, Wrap: o.Wrap,
-		Concurrency: o.Concurrency, CacheSyncTimeout: o.CacheSyncTimeout, Warmup: o.Warmup, Logger: o.Logger,
+		Concurrency: o.Concurrency, CacheSyncTimeout: o.CacheSyncTimeout, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err

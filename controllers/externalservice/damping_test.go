@@ -228,7 +228,7 @@ func TestWhatOfAnAnswerIsLeftOutIsTold(t *testing.T) {
 			t.Errorf("%q lacks %q", message, part)
 		}
 	}
-	s.wantEvents("Published", eventAddressesLeftOut, eventAddressDenied, eventAddressDenied)
+	s.wantEvents("Published", networkingv1.EventAddressesLeftOut, networkingv1.EventAddressDenied, networkingv1.EventAddressDenied)
 	s.reconcileUnchanged("told")
 
 	s.names.reasons["db.example.com"] = networkingv1.ReasonStale

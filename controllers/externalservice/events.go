@@ -19,30 +19,13 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
-// Reasons of events, besides those of Ready.
-const (
-	eventAddressesChanged  = "AddressesChanged"
-	eventResolveFailed     = "ResolveFailed"
-	eventEndpointUnhealthy = "EndpointUnhealthy"
-	eventEndpointHealthy   = "EndpointHealthy"
-	eventFailedOver        = "FailedOver"
-	eventFailedBack        = "FailedBack"
-	eventFailbackRefused   = "FailbackRefused"
-	eventPanicEntered      = "PanicEntered"
-	eventAddressDenied     = "AddressDenied"
-	eventAddressesLeftOut  = "AddressesLeftOut"
-	eventForeignFields     = "ForeignFields"
-	eventServiceAdopted    = "ServiceAdopted"
-	eventServiceReverted   = "ServiceReverted"
-	eventForeignEndpoints  = "ForeignEndpoints"
-)
-
 // Actions of events.
 const (
 	actionPublish = "Publish"
 	actionResolve = "Resolve"
 	actionCheck   = "Check"
 	actionVet     = "Vet"
+	actionInject  = "InjectFault"
 )
 
 // maxEvents limits the events of one reason for one write of the status. The last one counts the rest.
@@ -64,13 +47,13 @@ func transitions(before, after *networkingv1.ExternalServiceStatus, isRemoved bo
 	out = append(out, faultTransitions(before, after)...)
 	out = append(out, priorityTransitions(before, after, isRemoved)...)
 	out = append(out, messageTransition(before, after, networkingv1.ConditionReady, foreignFieldsSet,
-		transition{eventForeignFields, actionPublish, "", true, ""})...)
+		transition{networkingv1.EventForeignFields, actionPublish, "", true, ""})...)
 	out = append(out, messageTransition(before, after, networkingv1.ConditionReady, foreignSlicesFound,
-		transition{eventForeignEndpoints, actionPublish, "", true, ""})...)
+		transition{networkingv1.EventForeignEndpoints, actionPublish, "", true, ""})...)
 	out = append(out, messageTransition(before, after, networkingv1.ConditionResolved, endpoints.AddressesLeftOut,
-		transition{eventAddressesLeftOut, actionResolve, "", true, ""})...)
+		transition{networkingv1.EventAddressesLeftOut, actionResolve, "", true, ""})...)
 	out = append(out, messageTransition(before, after, networkingv1.ConditionResolved, endpoints.TargetsLeftOut,
-		transition{eventAddressDenied, actionVet, "", true, ""})...)
+		transition{networkingv1.EventAddressDenied, actionVet, "", true, ""})...)
 	for _, of := range []func(was, is *networkingv1.EndpointStatus) (transition, bool){deniedTransition, resolveFailed,
 		addressesChanged, unhealthyTransition, healthyTransition} {
 		var same []transition
@@ -146,9 +129,9 @@ func messageTransition(before, after *networkingv1.ExternalServiceStatus, kind, 
 func priorityTransitions(before, after *networkingv1.ExternalServiceStatus, isRemoved bool) []transition {
 	var out []transition
 	if was, is := before.ActivePriority, after.ActivePriority; was != nil && is != nil && (*was != *is || isRemoved) {
-		t := transition{eventFailedBack, actionPublish, fmt.Sprintf("failed back from priority %d to priority %d", *was, *is), false, ""}
+		t := transition{networkingv1.EventFailedBack, actionPublish, fmt.Sprintf("failed back from priority %d to priority %d", *was, *is), false, ""}
 		if *is >= *was {
-			t = transition{eventFailedOver, actionPublish, fmt.Sprintf("failed over from priority %d to priority %d", *was, *is), true, ""}
+			t = transition{networkingv1.EventFailedOver, actionPublish, fmt.Sprintf("failed over from priority %d to priority %d", *was, *is), true, ""}
 		}
 		if isRemoved {
 			t.message += ": the spec has no active endpoint any more of what was published"
@@ -156,12 +139,12 @@ func priorityTransitions(before, after *networkingv1.ExternalServiceStatus, isRe
 		out = append(out, t)
 	}
 	if isPanicking(after) && !isPanicking(before) {
-		out = append(out, transition{eventPanicEntered, actionPublish,
+		out = append(out, transition{networkingv1.EventPanicEntered, actionPublish,
 			fmt.Sprintf("no address of any priority is healthy: all of priority %d are published as ready", ptr.Deref(after.ActivePriority, 0)), true, ""})
 	}
 	if isFailbackRefused(before, after) {
 		_, why := whyFailbackIsRefused(after)
-		out = append(out, transition{eventFailbackRefused, actionPublish,
+		out = append(out, transition{networkingv1.EventFailbackRefused, actionPublish,
 			fmt.Sprintf("priority %d stays published: %s", *after.ActivePriority, why), true, ""})
 	}
 	return out
@@ -188,7 +171,7 @@ func isPanicking(status *networkingv1.ExternalServiceStatus) bool {
 }
 
 func deniedTransition(was, is *networkingv1.EndpointStatus) (transition, bool) {
-	return addressTransition(was, is, eventAddressDenied, actionVet, true, "refused by the egress policy",
+	return addressTransition(was, is, networkingv1.EventAddressDenied, actionVet, true, "refused by the egress policy",
 		func(before, now *networkingv1.AddressStatus) bool { return isDenied(now) && !isDenied(before) })
 }
 
@@ -197,7 +180,7 @@ func isDenied(a *networkingv1.AddressStatus) bool {
 }
 
 func unhealthyTransition(was, is *networkingv1.EndpointStatus) (transition, bool) {
-	return addressTransition(was, is, eventEndpointUnhealthy, actionCheck, true, "unhealthy",
+	return addressTransition(was, is, networkingv1.EventEndpointUnhealthy, actionCheck, true, "unhealthy",
 		func(before, now *networkingv1.AddressStatus) bool {
 			return now.Health == networkingv1.AddressUnhealthy && (before == nil || before.Health != networkingv1.AddressUnhealthy)
 		})
@@ -205,7 +188,7 @@ func unhealthyTransition(was, is *networkingv1.EndpointStatus) (transition, bool
 
 // healthyTransition is an address that is healthy again. A new one that is healthy is no transition.
 func healthyTransition(was, is *networkingv1.EndpointStatus) (transition, bool) {
-	return addressTransition(was, is, eventEndpointHealthy, actionCheck, false, "healthy again",
+	return addressTransition(was, is, networkingv1.EventEndpointHealthy, actionCheck, false, "healthy again",
 		func(before, now *networkingv1.AddressStatus) bool {
 			return now.Health == networkingv1.AddressHealthy && before != nil && before.Health == networkingv1.AddressUnhealthy
 		})
@@ -249,7 +232,7 @@ func resolveFailed(was, is *networkingv1.EndpointStatus) (transition, bool) {
 	if n := len(is.Addresses); n > 0 && is.Reason == networkingv1.ReasonStale {
 		message += fmt.Sprintf(", %s kept", events.Plural(n, "address is", "addresses are"))
 	}
-	return transition{eventResolveFailed, actionResolve, message, true, is.Name}, true
+	return transition{networkingv1.EventResolveFailed, actionResolve, message, true, is.Name}, true
 }
 
 // addressesChanged is a name that resolves to other addresses than before, or other addresses in the spec.
@@ -275,7 +258,7 @@ func addressesChanged(was, is *networkingv1.EndpointStatus) (transition, bool) {
 	if is.DNSName != "" {
 		name, action = is.DNSName+" resolves to", actionResolve
 	}
-	return transition{eventAddressesChanged, action, fmt.Sprintf("endpoint %q: %s %s (%d added, %d removed)",
+	return transition{networkingv1.EventAddressesChanged, action, fmt.Sprintf("endpoint %q: %s %s (%d added, %d removed)",
 		is.Name, name, events.Plural(len(is.Addresses), "address", "addresses"), added, removed), false, is.Name}, true
 }
 
@@ -292,21 +275,13 @@ func (r *Reconciler) recordEvents(es *networkingv1.ExternalService, all []transi
 		}
 		r.Events.Eventf(regarding, nil, kind, t.reason, t.action, "%s", t.message)
 		switch t.reason {
-		case eventFailedOver:
+		case networkingv1.EventFailedOver:
 			r.metrics.countFailover(es.Namespace, es.Name)
-		case eventFaultInjected, eventFaultEnded, eventFaultRefused:
+		case networkingv1.EventFaultInjected, networkingv1.EventFaultEnded, networkingv1.EventFaultRefused:
 			r.metrics.countFaultEvent(t.reason)
 		}
 	}
 }
-
-// Events of faults.
-const (
-	eventFaultInjected = "FaultInjected"
-	eventFaultEnded    = "FaultEnded"
-	eventFaultRefused  = "FaultRefused"
-	actionInject       = "InjectFault"
-)
 
 // faultTransitions are a fault that begins, ends or is refused.
 func faultTransitions(before, after *networkingv1.ExternalServiceStatus) []transition {
@@ -314,13 +289,13 @@ func faultTransitions(before, after *networkingv1.ExternalServiceStatus) []trans
 	is := meta.FindStatusCondition(after.Conditions, networkingv1.ConditionFaultInjected)
 	switch {
 	case after.Fault.Lasts() && !before.Fault.Lasts():
-		return []transition{{eventFaultInjected, actionInject, is.Message, true, ""}}
+		return []transition{{networkingv1.EventFaultInjected, actionInject, is.Message, true, ""}}
 	case before.Fault.Lasts() && !after.Fault.Lasts():
 		bad := after.Fault.DependantsStayedReady == metav1.ConditionFalse || after.Fault.Outcome != networkingv1.FaultOutcomeDeadlineReached &&
 			after.Fault.Outcome != networkingv1.FaultOutcomeWithdrawn
-		return []transition{{eventFaultEnded, actionInject, failover.EndMessage(after.Fault), bad, ""}}
+		return []transition{{networkingv1.EventFaultEnded, actionInject, failover.EndMessage(after.Fault), bad, ""}}
 	case is != nil && is.Reason == networkingv1.ReasonFaultRefused && (was == nil || was.Reason != is.Reason || was.Message != is.Message):
-		return []transition{{eventFaultRefused, actionInject, is.Message, true, ""}}
+		return []transition{{networkingv1.EventFaultRefused, actionInject, is.Message, true, ""}}
 	}
 	return nil
 }

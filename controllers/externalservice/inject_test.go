@@ -354,7 +354,7 @@ func TestABlackoutEndsAFault(t *testing.T) {
 func (s *suite) depends(available int32, restarting bool) {
 	s.Helper()
 	policy := &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "shop"}}
-	policy.Spec.Gates = []autorebootv1.Gate{{ExternalServiceHealthy: &autorebootv1.ExternalServiceHealthy{Name: "db"}}}
+	policy.Spec.Gates = []autorebootv1.Gate{{Condition: &autorebootv1.ObjectCondition{APIVersion: "networking.fairlead.dev/v1", Kind: "ExternalService", Name: "db", Type: "Healthy"}}}
 	policy.Status.Targets = []autorebootv1.TargetStatus{{Kind: common.WorkloadDeployment, Name: "web"}}
 	if restarting {
 		policy.Status.InFlight = []autorebootv1.InFlightRestart{{ID: "1", Kind: common.WorkloadDeployment, Name: "web"}}

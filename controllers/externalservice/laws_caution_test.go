@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"pgregory.net/rapid"
 
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/cron"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 )
@@ -28,8 +29,8 @@ func TestLawMoreCautionFailsBackNoSooner(t *testing.T) {
 	checkLaw(t, func(rt *rapid.T) {
 		history := drawHistory(rt, "down", "down", "same", "restart", "nothing")
 		caution := rapid.SampledFrom(slices.Sorted(maps.Keys(cautions))).Draw(rt, "caution")
-		plain, cautious := timesOf(t, eventFailedBack, history, lawRest), timesOf(t, eventFailedBack, history, cautions[caution])
-		requireNoSooner(rt, eventFailedBack, plain, cautious)
+		plain, cautious := timesOf(t, networkingv1.EventFailedBack, history, lawRest), timesOf(t, networkingv1.EventFailedBack, history, cautions[caution])
+		requireNoSooner(rt, networkingv1.EventFailedBack, plain, cautious)
 	})
 }
 
@@ -44,8 +45,8 @@ func TestLawABlackoutBeginsNoFaultSooner(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		held := timesOf(t, eventFaultInjected, history, lawRest, func(l *life) { l.freeze = frozen })
-		requireNoSooner(rt, eventFaultInjected, timesOf(t, eventFaultInjected, history, lawRest), held)
+		held := timesOf(t, networkingv1.EventFaultInjected, history, lawRest, func(l *life) { l.freeze = frozen })
+		requireNoSooner(rt, networkingv1.EventFaultInjected, timesOf(t, networkingv1.EventFaultInjected, history, lawRest), held)
 		for _, at := range held {
 			if at >= start.Sub(bubbleEpoch) && at < end.Sub(bubbleEpoch) {
 				rt.Fatalf("a fault begins at %s, in the blackout from %s to %s", at, start, end)
@@ -78,9 +79,9 @@ func TestAHistoryAlwaysHasTheSameCourse(t *testing.T) {
 		{"down", 3, checked}, {"down", 2, 0}, {"down", 3, checked}, {"same", 5, 5 * time.Minute}, {"down", 1, checked / 10},
 		{"down", 3, 5 * time.Minute}, {"down", 3, 10 * time.Millisecond}, {"down", 1, 0}, {"same", 5, checked / 10}, {"same", 5, checked},
 	}
-	first := timesOf(t, eventFailedBack, history, lawRest)
+	first := timesOf(t, networkingv1.EventFailedBack, history, lawRest)
 	for range 5 {
-		if again := timesOf(t, eventFailedBack, history, lawRest); !slices.Equal(again, first) {
+		if again := timesOf(t, networkingv1.EventFailedBack, history, lawRest); !slices.Equal(again, first) {
 			t.Fatalf("it fails back at %v, and at %v in another life", first, again)
 		}
 	}

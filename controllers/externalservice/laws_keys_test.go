@@ -182,7 +182,7 @@ func TestLawANumberIsOnlyAName(t *testing.T) {
 				ready := l.ready()
 				moved := len(before) > 0 && len(ready) > 0 && ready[0] != before[0]
 				says := slices.ContainsFunc(l.events, func(e string) bool {
-					return strings.HasPrefix(e, eventFailedOver) || strings.HasPrefix(e, eventFailedBack)
+					return strings.HasPrefix(e, networkingv1.EventFailedOver) || strings.HasPrefix(e, networkingv1.EventFailedBack)
 				})
 				told := says || announced
 				since, isUp := up[onlyOne(before)]
@@ -190,7 +190,7 @@ func TestLawANumberIsOnlyAName(t *testing.T) {
 				switch {
 				case moved && isUp && slices.Contains(list, before[0]):
 					fail("%v is published, and %v was, which accepts; the spec has %v; %v", ready, before, list, l.events)
-				case moved && !told && !strings.Contains(strings.Join(l.events, " "), eventAddressesChanged):
+				case moved && !told && !strings.Contains(strings.Join(l.events, " "), networkingv1.EventAddressesChanged):
 					fail("%v is published, and %v was, without an event", ready, before)
 				case says && !moved && len(before) > 0 && len(ready) > 0 && slices.Contains(list, before[0]):
 					fail("%v stays published: %v", ready, l.events)

@@ -69,11 +69,11 @@ func (r *Reconciler) ensureService(ctx context.Context, es *networkingv1.Externa
 		return nil, err
 	}
 	if found.adopt {
-		r.Events.Eventf(es, nil, corev1.EventTypeNormal, eventServiceAdopted, actionPublish,
+		r.Events.Eventf(es, nil, corev1.EventTypeNormal, networkingv1.EventServiceAdopted, actionPublish,
 			"Service %s belongs to this ExternalService now", current.Name)
 	}
 	if fields := publication.RevertedFields(current, es); len(fields) > 0 {
-		r.Events.Eventf(es, nil, corev1.EventTypeWarning, eventServiceReverted, actionPublish,
+		r.Events.Eventf(es, nil, corev1.EventTypeWarning, networkingv1.EventServiceReverted, actionPublish,
 			"others have changed fields of Service %s that the ExternalService decides about, which are as before: %s", current.Name, strings.Join(fields, ", "))
 	}
 	return service, nil

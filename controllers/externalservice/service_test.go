@@ -111,7 +111,7 @@ func TestAServiceOfOursIsOursAgainWhateverWasTakenOff(t *testing.T) {
 	})
 	s.restart()
 	s.reconcileOnce()
-	s.wantEvents(eventServiceAdopted)
+	s.wantEvents(networkingv1.EventServiceAdopted)
 	s.wantCondition("Ready", "True Published")
 	if service := mustService(s); service.Annotations[rules.OwnerAnnotation] != "1" || len(service.Labels) != 1 {
 		t.Errorf("annotations %v, labels %v", service.Annotations, service.Labels)
@@ -192,7 +192,7 @@ func TestFieldsThatOthersHaveSetAreTold(t *testing.T) {
 		service.Spec.TrafficDistribution, service.Spec.IPFamilyPolicy = new("PreferSameZone"), new(corev1.IPFamilyPolicySingleStack)
 	})
 	s.reconcileOnce()
-	s.wantEvents(eventForeignFields)
+	s.wantEvents(networkingv1.EventForeignFields)
 	message := meta.FindStatusCondition(s.object().Status.Conditions, networkingv1.ConditionReady).Message
 	if !strings.HasSuffix(message, foreignFieldsSet+": externalIPs, ipFamilyPolicy, sessionAffinity, trafficDistribution") {
 		t.Error(message)
@@ -208,7 +208,7 @@ func TestWhatWasMadeOfASelectorIsRemovedWithIt(t *testing.T) {
 	s.settle()
 	edited(s, func(service *corev1.Service) { service.Spec.Selector = map[string]string{"app": "rogue"} })
 	s.reconcileOnce()
-	s.wantEvents(eventServiceReverted)
+	s.wantEvents(networkingv1.EventServiceReverted)
 	service := mustService(s)
 	if len(service.Spec.Selector) > 0 || !slices.Contains(s.writes, "patch Service db") {
 		t.Fatalf("selector %v, writes %q", service.Spec.Selector, s.writes)
@@ -244,7 +244,7 @@ func TestWhatWasMadeOfASelectorIsRemovedWithIt(t *testing.T) {
 	// What is made by hand is told, and left.
 	s.must(s.store.Create(t.Context(), slice("by-hand", "a-person", nil)))
 	s.reconcileOnce()
-	s.wantEvents(eventForeignEndpoints)
+	s.wantEvents(networkingv1.EventForeignEndpoints)
 	if _, _, message := s.ready(); !strings.HasSuffix(message, foreignSlicesFound+": by-hand") {
 		t.Error(message)
 	}
@@ -258,7 +258,7 @@ func TestAServiceThatWasAnExternalNameHasItsAddressAgain(t *testing.T) {
 		service.Spec.Type, service.Spec.ExternalName, service.Spec.ClusterIP = corev1.ServiceTypeExternalName, "example.com", ""
 	})
 	s.reconcileOnce()
-	s.wantEvents(eventServiceReverted)
+	s.wantEvents(networkingv1.EventServiceReverted)
 	if !slices.Contains(s.writes, "apply Service db") || s.applied.Spec.ClusterIP != "10.0.0.1" {
 		t.Errorf("writes %q, applied %+v", s.writes, s.applied.Spec)
 	}

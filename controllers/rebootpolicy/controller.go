@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -34,6 +35,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/impersonation"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/conditiongate"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/promquery"
@@ -56,8 +58,6 @@ type Options struct {
 	Concurrency int
 	// CacheSyncTimeout bounds the wait for the caches. Defaults to 2m.
 	CacheSyncTimeout time.Duration
-	// Warmup starts the watches on a replica that does not lead, so that it takes over quickly.
-	Warmup bool
 	// Logger defaults to logr.Discard().
 	Logger logr.Logger
 	// Now returns the time by the clock of the API server, which times of pods and writes are compared with. Defaults to
@@ -76,6 +76,8 @@ type Options struct {
 	// Kubernetes reads ConfigMaps and Secrets, and Metadata lists their names. Required.
 	Kubernetes kubernetes.Interface
 	Metadata   metadata.Interface
+	// Dynamic reads the objects of gates whose kinds the cache does not hold. Required.
+	Dynamic dynamic.Interface
 	// SourcesMode is how their changes are noticed. Cache must be called with the same. Defaults to sources.Watch.
 	SourcesMode sources.Mode
 	// SourcesInterval is the time between two reads of a source that is polled. Defaults to 30s.
@@ -118,13 +120,14 @@ type Controller struct {
 	sources    *sources.Sources
 	probes     *podprobe.Checks
 	queries    *promquery.Queries
+	objects    *conditiongate.Objects
 }
 
 // New returns a controller. The caller starts it once this replica leads, and runs the cluster's cache with the
 // index of package workloads.
 func New(c cluster.Cluster, o Options) (*Controller, error) {
-	if o.Ledger == nil || o.Restore == nil || o.Key == nil || o.Kubernetes == nil || o.Metadata == nil || o.Dial == nil || o.Kinds == nil {
-		return nil, errors.New("controller " + Name + ": Ledger, Restore, Key, Kubernetes, Metadata, Dial and Kinds are required")
+	if o.Ledger == nil || o.Restore == nil || o.Key == nil || o.Kubernetes == nil || o.Metadata == nil || o.Dynamic == nil || o.Dial == nil || o.Kinds == nil {
+		return nil, errors.New("controller " + Name + ": Ledger, Restore, Key, Kubernetes, Metadata, Dynamic, Dial and Kinds are required")
 	}
 	if o.Now == nil {
 		o.Now = time.Now
@@ -142,9 +145,10 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 		Reference: o.Reference, OnSuspect: o.OnSuspect,
 	})
 	queries := promquery.New(o.Prometheus, enqueuer.Enqueue)
+	objects := conditiongate.New(o.Dynamic, o.Now, enqueuer.Enqueue)
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), Events: c.GetEventRecorder("fairlead-" + Name), Now: o.Now,
-		Sources: observed, Probes: withSuspicion{probes, o.Suspicions}, Requests: probes.Verification, Queries: queries,
+		Sources: observed, Probes: withSuspicion{probes, o.Suspicions}, Requests: probes.Verification, Queries: queries, Objects: objects,
 		Ledger: o.Ledger, Key: o.Key,
 		Actor:    &actor{as: impersonation.New(c.GetClient(), c.GetAPIReader(), c.GetConfig()).As, kinds: o.Kinds.Configured},
 		enqueuer: enqueuer, WebhookExemptNamespaces: o.WebhookExemptNamespaces, Freeze: o.Freeze, WithoutNodes: o.WithoutNodes,
@@ -160,7 +164,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	}
 	inner, err := controller.New(Name, controller.Options{
 		Reconciler: reconciler, Wrap: o.Wrap,
-		Concurrency: o.Concurrency, CacheSyncTimeout: o.CacheSyncTimeout, Warmup: o.Warmup, Logger: o.Logger,
+		Concurrency: o.Concurrency, CacheSyncTimeout: o.CacheSyncTimeout, Logger: o.Logger,
 	})
 	if err != nil {
 		return nil, err
@@ -168,7 +172,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	if err := reconciler.watch(c, inner); err != nil {
 		return nil, err
 	}
-	return &Controller{restore: o.Restore, controller: inner, reconciler: reconciler, sources: observed, probes: probes, queries: queries}, nil
+	return &Controller{restore: o.Restore, controller: inner, reconciler: reconciler, sources: observed, probes: probes, queries: queries, objects: objects}, nil
 }
 
 // Warmup starts the watches and returns when they have synced. Nothing is reconciled or observed before
@@ -184,7 +188,7 @@ func (c *Controller) Start(ctx context.Context) error {
 		return fmt.Errorf("controller %s: %w", Name, err)
 	}
 	c.reconciler.Freeze.Wait(ctx)
-	return controller.RunAll(ctx, c.sources.Run, c.probes.Run, c.queries.Run, c.controller.Start)
+	return controller.RunAll(ctx, c.sources.Run, c.probes.Run, c.queries.Run, c.objects.Run, c.controller.Start)
 }
 
 // Wake enqueues a policy that waits for others: the ledger calls it. It does not block. Like events of workloads, it

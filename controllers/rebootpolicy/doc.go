@@ -11,7 +11,7 @@
 //     changes.
 //   - reconcile.go has the steps of a reconcile in their order: observe, decide, act, record.
 //   - observe.go validates the policy and its approval, and reads the world into an observation: the workloads
-//     (targets.go) and their pods (pods.go), what holds restarts (gates.go), and what each trigger sees of each workload
+//     (targets.go) and their pods (pods.go), what holds restarts (gates.go; package conditiongate has the conditions of objects, and promquery the queries), and what each trigger sees of each workload
 //     (signals.go and the files of that name; source_refs.go has which ConfigMaps and Secrets are observed).
 //   - decide.go has the decider decide while the ledger of disruptions is locked. Where a restart is about to start,
 //     required_sources.go looks for the ConfigMaps and Secrets that its pods need, and pod_order.go for its pods.

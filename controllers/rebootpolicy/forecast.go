@@ -204,7 +204,7 @@ func (o *observation) addUnobserved() {
 			continue
 		}
 		for _, w := range o.workloads {
-			w.Signals = append(w.Signals, restart.Signal{Trigger: t.Name, Unknown: sources.Unreadable})
+			w.Signals = append(w.Signals, restart.Signal{Trigger: t.Name, Unknown: autorebootv1.ReasonUnreadable})
 		}
 	}
 }

@@ -56,7 +56,7 @@ triggers: [{name: config, type: ConfigChange, configChange: {discovery: Explicit
 		"suspended":           {spec: config + "suspend: true\n", want: []string{"api"}},
 		"a dry run":           {spec: config + "dryRun: true\n", want: []string{"api"}},
 		"a window":            {spec: config + "windows: [{name: night, cron: '0 2 * * *', duration: 1h}]\n", want: []string{"api"}},
-		"a gate":              {spec: config + "gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]\n", want: []string{"api"}},
+		"a gate":              {spec: config + "gates: [{name: db, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: db, type: Healthy}}]\n", want: []string{"api"}},
 		"another key counts":  {spec: `{targets: [{kind: Deployment, name: api}], triggers: [{name: config, type: ConfigChange, configChange: {discovery: Explicit, sources: [{kind: Secret, name: creds, keys: [user]}]}}]}`},
 		"the key is excluded": {spec: `{targets: [{kind: Deployment, name: api}], triggers: [{name: config, type: ConfigChange, configChange: {discovery: Explicit, sources: [{kind: Secret, name: creds}], exclude: [{kind: Secret, name: creds, keys: [password]}]}}]}`},
 		"only what is referred to": {spec: `{targets: [{kind: Deployment, selector: {}}], triggers: [{name: config, type: ConfigChange}]}`, want: []string{"web"},
@@ -125,7 +125,7 @@ func TestAForecastNamesEachHoldAndWhenItEnds(t *testing.T) {
 suspend: true
 windows: [{name: night, cron: '0 2 * * *', duration: 1h}]
 blackouts: [{name: freeze, cron: '0 14 * * *', duration: 24h}]
-gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]
+gates: [{name: db, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: db, type: Healthy}}]
 `, deployment("api", 2, nil)...)
 	s.reconcile()
 	f := s.foreseen("password")

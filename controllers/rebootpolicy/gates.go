@@ -10,32 +10,31 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/dependence"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/conditiongate"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/partialcache"
-	chaosrules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // closedGates returns why gates are closed. A gate that cannot be read is closed.
 func (r *Reconciler) closedGates(ctx context.Context, o *observation) []string {
-	var why, queries []string
-	for i := range o.policy.Spec.Gates {
-		if p := o.policy.Spec.Gates[i].PrometheusQueryEmpty; p != nil {
-			queries = append(queries, p.Query)
-		}
-	}
-	r.Queries.Set(o.key, queries)
+	r.setPolled(o)
+	var why []string
 	for i := range o.policy.Spec.Gates {
 		g := &o.policy.Spec.Gates[i]
 		if reason := r.gateClosed(ctx, o, g); reason != "" {
@@ -43,6 +42,23 @@ func (r *Reconciler) closedGates(ctx context.Context, o *observation) []string {
 		}
 	}
 	return append(why, r.injectedFaults(ctx, o)...)
+}
+
+// setPolled has that read again and again which the gates depend on and the cache does not hold.
+func (r *Reconciler) setPolled(o *observation) {
+	var queries []string
+	var objects []*autorebootv1.ObjectCondition
+	for i := range o.policy.Spec.Gates {
+		g := &o.policy.Spec.Gates[i]
+		if g.PrometheusQueryEmpty != nil {
+			queries = append(queries, g.PrometheusQueryEmpty.Query)
+		}
+		if g.Condition != nil && cachedObject(g.Condition) == nil {
+			objects = append(objects, g.Condition)
+		}
+	}
+	r.Queries.Set(o.key, queries)
+	r.Objects.Set(o.key, objects)
 }
 
 // injectedFaults returns the faults that are injected into ExternalServices that the policy names, and sets those of what
@@ -85,50 +101,76 @@ func restartsOnInjectedFault(policy *autorebootv1.RebootPolicy) bool {
 
 // gateClosed returns why a gate is closed; "" if it is open.
 func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebootv1.Gate) string {
-	named := func(name string) types.NamespacedName {
-		return types.NamespacedName{Namespace: o.key.Namespace, Name: name}
-	}
 	switch {
 	case g.Type == autorebootv1.GateApproval: // decided for each restart, by what it is for
 		return ""
-	case g.ExternalServiceHealthy != nil:
-		name := g.ExternalServiceHealthy.Name
-		var es networkingv1.ExternalService
-		if err := r.Client.Get(ctx, named(name), &es, shared); err != nil {
-			return o.readFailure("ExternalService", name, err)
-		}
-		if !meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionHealthy) {
-			return fmt.Sprintf("ExternalService %s is not Healthy", name)
-		}
-		return ""
-	case g.WorkloadAvailable != nil:
-		of := g.WorkloadAvailable
-		w, err := workloads.Get(ctx, r.Client, named(of.Name), of.Kind, false)
-		switch {
-		case err != nil:
-			return o.readFailure(string(of.Kind), of.Name, err)
-		case w == nil:
-			return fmt.Sprintf("%s %s does not exist", of.Kind, of.Name)
-		case !w.Available:
-			return fmt.Sprintf("%s %s is not available", of.Kind, of.Name)
-		}
-		return ""
-	case g.ChaosSurvived != nil:
-		var c chaosv1.ChaosPod
-		if err := r.Client.Get(ctx, named(g.ChaosSurvived.Name), &c, shared); err != nil {
-			return o.readFailure("ChaosPod", g.ChaosSurvived.Name, err)
-		}
-		within, err := g.ChaosSurvived.Within.Parse()
-		if err != nil {
-			return "within cannot be read"
-		}
-		return chaosrules.Unproven(&c, within, o.now)
+	case g.Condition != nil:
+		return r.conditionGate(ctx, o, g.Condition)
 	case g.PrometheusQueryEmpty != nil:
 		return r.Queries.Closed(o.key, g.PrometheusQueryEmpty.Query)
 	case g.NoPods != nil:
 		return r.noPodsGate(ctx, o, g.NoPods)
 	}
 	return fmt.Sprintf("type %q is not known", g.Type)
+}
+
+// cachedKinds are those of the cache that have conditions or a rollout. Their objects are watched, and those of all others polled.
+var cachedKinds = map[schema.GroupVersionKind]func() client.Object{
+	networkingv1.GroupVersion.WithKind("ExternalService"): func() client.Object { return &networkingv1.ExternalService{} },
+	chaosv1.GroupVersion.WithKind("ChaosPod"):             func() client.Object { return &chaosv1.ChaosPod{} },
+	appsv1.SchemeGroupVersion.WithKind("Deployment"):      func() client.Object { return &appsv1.Deployment{} },
+	appsv1.SchemeGroupVersion.WithKind("StatefulSet"):     func() client.Object { return &appsv1.StatefulSet{} },
+	appsv1.SchemeGroupVersion.WithKind("DaemonSet"):       func() client.Object { return &appsv1.DaemonSet{} },
+}
+
+// cachedObject returns an empty object of the kind of a gate; nil for a kind that the cache does not hold for gates.
+func cachedObject(of *autorebootv1.ObjectCondition) client.Object {
+	if empty := cachedKinds[schema.FromAPIVersionAndKind(of.APIVersion, of.Kind)]; empty != nil {
+		return empty()
+	}
+	return nil
+}
+
+// conditionGate returns why a gate of type Condition is closed; "" if it is open.
+func (r *Reconciler) conditionGate(ctx context.Context, o *observation, of *autorebootv1.ObjectCondition) string {
+	object, key := cachedObject(of), types.NamespacedName{Namespace: o.key.Namespace, Name: of.Name}
+	if object == nil {
+		return r.Objects.Closed(o.key, of)
+	}
+	if schema.FromAPIVersionAndKind(of.APIVersion, of.Kind).Group == common.AppsGroup && of.Type == "" {
+		return r.rolloutGate(ctx, o, key, common.WorkloadKind(of.Kind))
+	}
+	if err := r.Client.Get(ctx, key, object, shared); err != nil {
+		return o.readFailure(of.Kind, of.Name, err)
+	}
+	fields, err := runtime.DefaultUnstructuredConverter.ToUnstructured(object)
+	if err != nil {
+		return o.readFailure(of.Kind, of.Name, err)
+	}
+	converted := &unstructured.Unstructured{Object: fields}
+	converted.SetAPIVersion(of.APIVersion)
+	converted.SetKind(of.Kind)
+	return conditiongate.Closed(converted, of, o.now)
+}
+
+// rolloutGate returns why a workload is not rolled out, by the rules of restarts: kstatus does not look at the pods of a StatefulSet with
+// the update strategy OnDelete.
+func (r *Reconciler) rolloutGate(ctx context.Context, o *observation, key types.NamespacedName, kind common.WorkloadKind) string {
+	w, err := workloads.Get(ctx, r.Client, key, kind, false)
+	name := string(kind) + " " + key.Name
+	switch {
+	case err != nil:
+		return o.readFailure(string(kind), key.Name, err)
+	case w == nil:
+		return name + " does not exist"
+	case w.Obstacle == autorebootv1.ReasonTerminating:
+		return name + " is being deleted"
+	case !w.Available:
+		return fmt.Sprintf("%s is not available: %d of %s", name, w.AvailablePods, events.Plural(int(w.Desired), "replica", "replicas"))
+	case !w.Complete:
+		return name + " is not rolled out"
+	}
+	return ""
 }
 
 // readFailure returns why an object was not read, as a message. One that may exist is read again.

@@ -37,7 +37,12 @@ func TestGates(t *testing.T) {
 	ledger := deployment("ledger", 2, nil)
 	short := deployment("ledger", 2, nil)
 	short[0].(*appsv1.Deployment).Status.AvailableReplicas = 1
-	const healthy, available, none = `{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}`, `{name: ledger, type: WorkloadAvailable, workloadAvailable: {kind: Deployment, name: ledger}}`, `{name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {job: month-end}}}}`
+	rolling := deployment("ledger", 2, nil)
+	rolling[0].(*appsv1.Deployment).Status.UpdatedReplicas = 1
+	leaving := deployment("ledger", 2, nil)
+	leaving[0].SetDeletionTimestamp(ptr.To(metav1.NewTime(epoch)))
+	leaving[0].SetFinalizers([]string{"foregroundDeletion"})
+	const healthy, available, none = `{name: db, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: db, type: Healthy}}`, `{name: ledger, type: Condition, condition: {apiVersion: apps/v1, kind: Deployment, name: ledger}}`, `{name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {job: month-end}}}}`
 	const quiet = `{name: quiet, type: PrometheusQueryEmpty, prometheusQueryEmpty: {query: ALERTS}}`
 	for name, test := range map[string]struct {
 		gate    string
@@ -45,18 +50,20 @@ func TestGates(t *testing.T) {
 		want    string
 	}{
 		"healthy":                {healthy, []client.Object{db()}, ""},
-		"not healthy":            {healthy, []client.Object{sick}, "gate db: ExternalService db is not Healthy"},
-		"health is not known":    {healthy, []client.Object{&networkingv1.ExternalService{ObjectMeta: db().ObjectMeta}}, "gate db: ExternalService db is not Healthy"},
+		"not healthy":            {healthy, []client.Object{sick}, "gate db: ExternalService db: condition Healthy is False (AllHealthy)"},
+		"health is not known":    {healthy, []client.Object{&networkingv1.ExternalService{ObjectMeta: db().ObjectMeta}}, "gate db: ExternalService db has no condition Healthy"},
 		"no ExternalService":     {healthy, nil, "gate db: ExternalService db does not exist"},
 		"available":              {available, ledger, ""},
-		"not available":          {available, short, "gate ledger: Deployment ledger is not available"},
+		"not available":          {available, short, "gate ledger: Deployment ledger is not available: 1 of 2 replicas"},
+		"not rolled out":         {available, rolling, "gate ledger: Deployment ledger is not rolled out"},
+		"being deleted":          {available, leaving, "gate ledger: Deployment ledger is being deleted"},
 		"no workload":            {available, nil, "gate ledger: Deployment ledger does not exist"},
 		"no Prometheus server":   {quiet, nil, "gate quiet: no Prometheus server is queried: rebootPolicies.prometheus.url of the operator's configuration names it"},
 		"no pods":                {none, []client.Object{pod("other", nil)}, ""},
 		"pods that are done":     {none, []client.Object{month("a", corev1.PodSucceeded), month("b", corev1.PodFailed)}, ""},
 		"a pod":                  {none, []client.Object{month("a", corev1.PodPending), month("b", corev1.PodFailed)}, "gate no-jobs: pod a has not finished"},
 		"pods, named by one":     {none, []client.Object{month("b", corev1.PodRunning), month("a", corev1.PodRunning)}, "gate no-jobs: pod a and 1 more have not finished"},
-		"several, one is shut":   {healthy + "," + available, append(deployment("ledger", 2, nil), sick.DeepCopy()), "gate db: ExternalService db is not Healthy"},
+		"several, one is shut":   {healthy + "," + available, append(deployment("ledger", 2, nil), sick.DeepCopy()), "gate db: ExternalService db: condition Healthy is False (AllHealthy)"},
 		"several, both are shut": {healthy + "," + available, nil, "gate db: ExternalService db does not exist; gate ledger: Deployment ledger does not exist"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +79,7 @@ func TestGates(t *testing.T) {
 // gate or a trigger, unless they take part.
 func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
 	const held = "a fault is injected into ExternalService db: no address is published as ready until noon"
-	gate, trigger := config+"gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]\n", moves
+	gate, trigger := config+"gates: [{name: db, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: db, type: Healthy}}]\n", moves
 	for name, test := range map[string]struct {
 		spec, annotation string
 		status           metav1.ConditionStatus
@@ -134,7 +141,7 @@ func TestAFaultOfWhatAWorkloadDeclaresThatItNeedsHoldsItsRestartAlone(t *testing
 }
 
 func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
-	s := newSuite(t, config+`gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}, {name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {job: month-end}}}}, {name: survived, type: ChaosSurvived, chaosSurvived: {name: c}}]`, append(deployment("api", 1, nil), db())...)
+	s := newSuite(t, config+`gates: [{name: db, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: db, type: Healthy}}, {name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {job: month-end}}}}, {name: survived, type: Condition, condition: {apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, name: c, type: Survived}}]`, append(deployment("api", 1, nil), db())...)
 	seen := s.begin(s.object())
 	broken := errors.New("broken")
 	s.Client = interceptor.NewClient(s.store, interceptor.Funcs{
@@ -150,51 +157,37 @@ func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
 
 func TestTheGateOfAChaosPodOpensWithEvidence(t *testing.T) {
 	survived := func(change func(*chaosv1.ChaosPod)) []client.Object {
-		began := metav1.NewTime(epoch.Add(-time.Hour))
-		c := &chaosv1.ChaosPod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c"}, Spec: chaosv1.ChaosPodSpec{DryRun: ptr.To(false)}}
-		c.Status.LastSuccessfulRunTime = &began
-		c.Status.Conditions = []metav1.Condition{{Type: chaosv1.ConditionSurvived, Status: metav1.ConditionTrue, Reason: chaosv1.ReasonRecovered}}
+		c := &chaosv1.ChaosPod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c", Generation: 2}}
+		c.Status.Conditions = []metav1.Condition{{
+			Type: chaosv1.ConditionSurvived, Status: metav1.ConditionTrue, Reason: chaosv1.ReasonRecovered, ObservedGeneration: 2,
+			LastTransitionTime: metav1.NewTime(epoch.Add(-time.Hour)),
+		}}
 		if change != nil {
 			change(c)
 		}
 		return []client.Object{c}
 	}
-	never := func(c *chaosv1.ChaosPod) { c.Status = chaosv1.ChaosPodStatus{} }
-	const gate = "{name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 2h}}"
+	gate := func(maxAge string) string {
+		return "{name: survived, type: Condition, condition: {apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, name: c, type: Survived" + maxAge + "}}"
+	}
 	for name, test := range map[string]struct {
 		gate    string
 		objects []client.Object
 		want    string
 	}{
-		"survived":             {gate, survived(nil), ""},
-		"no ChaosPod":          {gate, nil, "ChaosPod c does not exist"},
-		"never looked at":      {gate, survived(never), "ChaosPod c has had no run that was verified"},
-		"never ran, suspended": {gate, survived(func(c *chaosv1.ChaosPod) { never(c); c.Spec.Suspend = ptr.To(true) }), "ChaosPod c has had no run that was verified, and it is suspended"},
-		"dry runs": {gate, survived(func(c *chaosv1.ChaosPod) {
-			never(c)
-			c.Spec.DryRun = nil
-			c.Status.History = []chaosv1.Run{{Record: common.Record{Result: chaosv1.ResultDryRun}}}
-		}), "ChaosPod c has had dry runs alone, which prove nothing, and dryRun is true"},
-		"a dry run since": {gate, survived(func(c *chaosv1.ChaosPod) {
-			c.Spec.DryRun = ptr.To(true)
-			c.Status.History = []chaosv1.Run{{Record: common.Record{Result: chaosv1.ResultDryRun}}, {Record: common.Record{Result: chaosv1.ResultSurvived}}}
-		}), ""},
-		"suspended since": {gate, survived(func(c *chaosv1.ChaosPod) { c.Spec.Suspend = ptr.To(true) }), ""},
-		"not survived": {gate, survived(func(c *chaosv1.ChaosPod) {
-			c.Status.Conditions[0].Status = metav1.ConditionFalse
-		}), "the last run of ChaosPod c was not survived"},
-		"no verdict": {gate, survived(func(c *chaosv1.ChaosPod) {
-			c.Status.Conditions[0].Status = metav1.ConditionUnknown
-			c.Status.Halt = &common.Halt{Reason: "EvictionMisconfigured"}
-		}), "ChaosPod c has had no run that was verified, and it has halted"},
-		"no time":     {gate, survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime = nil }), "it is not known when ChaosPod c was last survived"},
-		"at the end":  {"{name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 1h}}", survived(nil), ""},
-		"too old":     {"{name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 59m}}", survived(nil), "the last run of ChaosPod c that was survived began at " + epoch.Add(-time.Hour).Format(time.RFC3339) + ", more than 59m ago"},
-		"to come":     {gate, survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime.Time = epoch.Add(time.Hour) }), "the last run of ChaosPod c that was survived began at " + epoch.Add(time.Hour).Format(time.RFC3339) + ", which is in the future"},
-		"the default": {"{name: survived, type: ChaosSurvived, chaosSurvived: {name: c}}", survived(func(c *chaosv1.ChaosPod) { c.Status.LastSuccessfulRunTime.Time = epoch.Add(-168 * time.Hour) }), ""},
-		"after the default": {"{name: survived, type: ChaosSurvived, chaosSurvived: {name: c}}", survived(func(c *chaosv1.ChaosPod) {
-			c.Status.LastSuccessfulRunTime.Time = epoch.Add(-168*time.Hour - time.Second)
-		}), "the last run of ChaosPod c that was survived began at " + epoch.Add(-168*time.Hour-time.Second).Format(time.RFC3339) + ", more than 168h ago"},
+		"survived":        {gate(", maxAge: 2h"), survived(nil), ""},
+		"at the end":      {gate(", maxAge: 1h"), survived(nil), ""},
+		"at any time":     {gate(""), survived(nil), ""},
+		"too old":         {gate(", maxAge: 59m"), survived(nil), "ChaosPod c: condition Survived is True since 2026-03-02T13:00:00Z, more than 59m ago"},
+		"no ChaosPod":     {gate(""), nil, "ChaosPod c does not exist"},
+		"never looked at": {gate(""), survived(func(c *chaosv1.ChaosPod) { c.Status = chaosv1.ChaosPodStatus{} }), "ChaosPod c has no condition Survived"},
+		"not survived": {gate(""), survived(func(c *chaosv1.ChaosPod) {
+			c.Status.Conditions[0].Status, c.Status.Conditions[0].Reason = metav1.ConditionFalse, chaosv1.ResultRecoveryFailed
+		}), "ChaosPod c: condition Survived is False (RecoveryFailed)"},
+		"no verdict": {gate(""), survived(func(c *chaosv1.ChaosPod) {
+			c.Status.Conditions[0].Status, c.Status.Conditions[0].Reason = metav1.ConditionUnknown, chaosv1.ReasonNoRun
+		}), "ChaosPod c: condition Survived is Unknown (NoRun)"},
+		"another target since": {gate(""), survived(func(c *chaosv1.ChaosPod) { c.Generation = 3 }), "ChaosPod c: condition Survived is of generation 2, and the spec of generation 3"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newSuite(t, config+"gates: ["+test.gate+"]\n", append(deployment("api", 1, nil), test.objects...)...)
@@ -202,6 +195,14 @@ func TestTheGateOfAChaosPodOpensWithEvidence(t *testing.T) {
 				t.Errorf("closed: %q, want %q", got, test.want)
 			}
 		})
+	}
+}
+
+// The objects of other kinds are read by conditiongate.Objects, which a forecast has not.
+func TestTheObjectOfAnotherKindIsNotReadFromTheCache(t *testing.T) {
+	s := newSuite(t, config+"gates: [{name: tls, type: Condition, condition: {apiVersion: cert-manager.io/v1, kind: Certificate, name: web}}]\n", deployment("api", 1, nil)...)
+	if got := s.observe().gates; len(got) != 1 || got[0] != "gate tls: its object is read by the operator alone" {
+		t.Errorf("%q", got)
 	}
 }
 

@@ -76,7 +76,7 @@ func (f *formerPolicies) statusFor(policy *autorebootv1.RebootPolicy, now time.T
 		return nil
 	}
 	status := p.policy.Status.DeepCopy()
-	status.ObservedGeneration, status.Conditions, status.V1Alpha1 = policy.Status.ObservedGeneration, nil, nil
+	status.ObservedGeneration, status.Conditions = policy.Status.ObservedGeneration, nil
 	if status.Halt != nil {
 		status.Halt = nil
 		for i := range status.Targets {

@@ -78,6 +78,7 @@ func (r *Reconciler) observe(ctx context.Context, o *observation) error {
 		o.gates = r.closedGates(ctx, o)
 	} else {
 		r.Queries.Set(o.key, nil)
+		r.Objects.Set(o.key, nil)
 	}
 	r.observeRequests(o)
 	r.signals(ctx, o)

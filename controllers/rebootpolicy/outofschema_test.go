@@ -30,8 +30,7 @@ func TestWhatTheSchemaRefusesRestartsNothing(t *testing.T) {
 		"a window that has no length": func(p *policy) { p.Spec.Windows = []common.Window{{Name: "w", Cron: "* * * * *", Duration: "0s"}} },
 	}
 	for _, gate := range []autorebootv1.GateType{
-		autorebootv1.GateExternalServiceHealthy, autorebootv1.GateWorkloadAvailable, autorebootv1.GateNoPods, autorebootv1.GateChaosSurvived,
-		autorebootv1.GatePrometheusQueryEmpty, "Other", "",
+		autorebootv1.GateCondition, autorebootv1.GateNoPods, autorebootv1.GatePrometheusQueryEmpty, "Other", "",
 	} {
 		cases["a gate without its member: "+string(gate)] = func(p *policy) { p.Spec.Gates = []autorebootv1.Gate{{Name: "g", Type: gate}} }
 	}

@@ -89,12 +89,12 @@ func (r *Reconciler) writeStatus(
 	}
 	if o.succeeds {
 		o.succeeds = false
-		r.Events.Eventf(o.stored, nil, corev1.EventTypeNormal, "StatusKept", actionWatch, "%s",
+		r.Events.Eventf(o.stored, nil, corev1.EventTypeNormal, autorebootv1.EventStatusKept, actionWatch, "%s",
 			"a policy of this name was deleted a moment ago: what it had in flight and what its targets are owed goes on")
 	}
 	if o.statusLost {
 		o.statusLost = false
-		r.Events.Eventf(o.stored, nil, corev1.EventTypeWarning, "StatusLost", actionWatch, "%s",
+		r.Events.Eventf(o.stored, nil, corev1.EventTypeWarning, common.EventStatusLost, actionWatch, "%s",
 			"another writer removed the status: what is there now is the baseline, and what changed before it restarts nothing")
 	}
 	r.writeEvents(o, &before, messages)
@@ -149,7 +149,7 @@ func (r *Reconciler) writeEvents(o *observation, before *autorebootv1.RebootPoli
 		if m.Ended != nil {
 			r.metrics.ended(o.policy, m.Ended)
 		}
-		if m.Reason == "TriggerFired" {
+		if m.Reason == restart.TriggerFired {
 			continue // the message of the restart names its triggers, and until then the status does
 		}
 		if written[m.Reason]++; written[m.Reason] > controller.MaxEvents {
@@ -161,7 +161,7 @@ func (r *Reconciler) writeEvents(o *observation, before *autorebootv1.RebootPoli
 			r.Events.Eventf(o.stored, nil, kind, m.Reason, actionRestart, "%s", m.Text)
 			continue
 		}
-		started := m.Reason == "RestartStarted"
+		started := m.Reason == autorebootv1.EventRestartStarted
 		if m.Warning || !started {
 			r.Events.Eventf(o.stored, target, kind, m.Reason, actionRestart, "%s", m.Text)
 		}

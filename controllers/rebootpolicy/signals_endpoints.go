@@ -22,7 +22,6 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
-	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
@@ -47,11 +46,11 @@ func (r *Reconciler) endpointSignals(ctx context.Context, o *observation, t *aut
 		unknown = autorebootv1.ReasonSourceNotFound
 		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: %s", t.Name, o.readFailure("ExternalService", name, err)))
 	case errors.As(err, &undecodable): // it must not hold the policy's other triggers
-		unknown = sources.Unreadable
+		unknown = autorebootv1.ReasonUnreadable
 		o.addProblem(autorebootv1.ReasonSourceNotFound,
 			fmt.Sprintf("trigger %s: ExternalService %s cannot be read: %s", t.Name, name, undecodable.Fault))
 	case err != nil:
-		unknown = sources.Unreadable
+		unknown = autorebootv1.ReasonUnreadable
 		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("trigger %s: %s", t.Name, o.readFailure("ExternalService", name, err)))
 	case meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionFaultInjected) && !restartsOnInjectedFault(o.policy):
 		unknown = networkingv1.ConditionFaultInjected
@@ -76,7 +75,7 @@ func readEvent(signal *restart.Signal, event autorebootv1.EndpointsEvent, es *ne
 	switch event {
 	case autorebootv1.EndpointsAddressesChanged:
 		if signal.Fingerprint = addressesOf(es); signal.Fingerprint == "" {
-			signal.Unknown = networkingv1.ReasonNoAddresses // an outage is no change
+			signal.Unknown = autorebootv1.ReasonNoAddresses // an outage is no change
 		}
 	case autorebootv1.EndpointsFailedOver, autorebootv1.EndpointsFailedBack:
 		if meta.IsStatusConditionTrue(es.Status.Conditions, networkingv1.ConditionFailedOver) {
@@ -89,7 +88,7 @@ func readEvent(signal *restart.Signal, event autorebootv1.EndpointsEvent, es *ne
 		healthy := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionHealthy)
 		switch {
 		case healthy == nil || healthy.Status == metav1.ConditionUnknown:
-			signal.Unknown = networkingv1.ReasonUnknown
+			signal.Unknown = autorebootv1.ReasonUnknown
 		case healthy.Reason == networkingv1.ReasonNoneHealthy:
 			signal.Fingerprint = down
 		}

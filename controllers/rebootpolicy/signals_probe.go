@@ -16,7 +16,6 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle"
-	"github.com/fairlead-dev/fairlead/controllers/internal/clientprobe"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
@@ -58,14 +57,8 @@ func (r *Reconciler) probeSignals(ctx context.Context, o *observation) {
 	})
 }
 
-const (
-	// portNotFound is why nothing is checked where no pod has a container port of the name.
-	portNotFound = "PortNotFound"
-	// answered is the fingerprint of a check that succeeds for any pod.
-	answered = "Answered"
-	// neverAnswered is why a check that fails is unknown: it may be the check that is wrong, or the network in between.
-	neverAnswered = "NeverAnswered"
-)
+// answered is the fingerprint of a check that succeeds for any pod.
+const answered = "Answered"
 
 // addResult adds the result of a check. One that has not succeeded since the latest restart for it does not fire: a restart
 // would heal nothing.
@@ -74,13 +67,13 @@ func (o *observation) addResult(signal *restart.Signal, w *workload, result podp
 	if result.HasHealthy() {
 		signal.Fingerprint = answered
 	} else if _, before := o.baseline(w, signal.Trigger, signal.Source); !before && result.Firing {
-		signal.Firing, signal.Unknown = false, neverAnswered
+		signal.Firing, signal.Unknown = false, autorebootv1.ReasonNeverAnswered
 	}
 	why := ""
 	switch signal.Unknown {
 	case networkingv1.ProbeDenied:
 		why = "does not fire: the egress policy refuses what it asks"
-	case neverAnswered:
+	case autorebootv1.ReasonNeverAnswered:
 		if o.suspect {
 			return // the network of this process is the reason
 		}
@@ -104,13 +97,13 @@ func (r *Reconciler) wantOf(ctx context.Context, o *observation, t *autorebootv1
 		o.requeueAt(ca.Due)
 		want.Roots = ca.Roots
 		if ca.Problem != "" {
-			want.Unsupported = clientprobe.CAUnavailable
+			want.Unsupported = autorebootv1.ReasonCAUnavailable
 			o.addProblem(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf(
 				"trigger %q does not fire: Secret %s, which probe.tls.caSecretName names, %s", t.Name, name, ca.Problem))
 		}
 	}
 	if ptr.Deref(p.Host, "") == "" && len(want.Pods) > 0 && !slices.ContainsFunc(want.Pods, func(p podprobe.Pod) bool { return p.Port != 0 }) {
-		want.Unsupported = portNotFound
+		want.Unsupported = autorebootv1.ReasonPortNotFound
 		o.addProblem(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf(
 			"trigger %q does not fire for %s %s: no container of its pods has a TCP port with the name %q", t.Name, w.Kind, w.Name, p.Port().StrVal))
 	}

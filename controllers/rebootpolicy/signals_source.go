@@ -83,26 +83,26 @@ func distinctWants(all []sourceRef) (wants []sources.Want, at []int) {
 func (o *observation) addSourceProblem(from *sourceRef, state *sources.State) {
 	what := fmt.Sprintf("trigger %s: %s %s", from.trigger.Name, from.want.Kind, from.want.Name)
 	switch {
-	case !from.listed && (state.Missing || state.Unknown == sources.NotServed):
+	case !from.listed && (state.Missing || state.Unknown == autorebootv1.ReasonNotServed):
 		from.addMissing(o, state)
-	case from.isMounted() && state.Unknown == sources.Forbidden:
+	case from.isMounted() && state.Unknown == autorebootv1.ReasonForbidden:
 		o.addProblem(autorebootv1.ReasonForbidden, fmt.Sprintf("%s is not watched: %v", what, state.Err))
-	case state.Unknown == sources.NotServed:
+	case state.Unknown == autorebootv1.ReasonNotServed:
 		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("%s is not watched: %v", what, state.Err))
-	case state.Unknown == sources.VersionsDiffer:
+	case state.Unknown == autorebootv1.ReasonVersionsDiffer:
 		o.addProblem(autorebootv1.ReasonSourceNotFound, what+": each pod has mounted versions of its own, so that none is new; "+
 			"if its secrets are made for each mount, exclude it")
 	case from.isMounted() && state.Missing:
 		if from.mustExist && from.workload.isReady() {
 			o.addProblem(autorebootv1.ReasonSourceNotFound, what+" is mounted by no pod of the namespace")
 		}
-	case state.Unknown == sources.Forbidden:
+	case state.Unknown == autorebootv1.ReasonForbidden:
 		o.addProblem(autorebootv1.ReasonForbidden, what+" may not be read by the operator")
-	case state.Unknown == sources.TooManySources:
+	case state.Unknown == autorebootv1.ReasonTooManySources:
 		o.addProblem(autorebootv1.ReasonTooManyTargets, what+" is not watched: the operator watches too many sources already")
-	case state.Unknown == sources.KeyNotFound:
+	case state.Unknown == autorebootv1.ReasonKeyNotFound:
 		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("%s has no key %s", what, from.want.Certificate))
-	case state.Unknown == sources.NotACertificate:
+	case state.Unknown == autorebootv1.ReasonNotACertificate:
 		o.addProblem(autorebootv1.ReasonSourceNotFound, fmt.Sprintf("%s holds no certificate under %s", what, from.want.Certificate))
 	case state.Missing && from.mustExist:
 		o.addProblem(autorebootv1.ReasonSourceNotFound, what+" does not exist")
@@ -115,7 +115,7 @@ func (s *sourceRef) addMissing(o *observation, state *sources.State) {
 	what := fmt.Sprintf("%s %s, which an annotation names,", s.want.Kind, s.want.Name)
 	switch {
 	case !s.expected:
-	case state.Err != nil && state.Unknown == sources.NotServed:
+	case state.Err != nil && state.Unknown == autorebootv1.ReasonNotServed:
 		o.addMistake(s.workload, fmt.Sprintf("%s is not watched: %v", what, state.Err))
 	case s.isMounted() && s.workload.isReady():
 		o.addMistake(s.workload, what+" is mounted by no pod of the namespace")

@@ -24,7 +24,6 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/events"
-	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 const target = "targets: [{kind: Deployment, name: api}]\n"
@@ -165,9 +164,9 @@ func TestASourceThatGoesAndComesBackHasChangedOnlyIfItIsAnother(t *testing.T) {
 
 func TestSourcesThatCannotBeReadAreNoted(t *testing.T) {
 	for _, test := range []struct{ unknown, reason, message string }{
-		{sources.Forbidden, autorebootv1.ReasonForbidden, "trigger config: Secret creds may not be read by the operator"},
-		{sources.TooManySources, autorebootv1.ReasonTooManyTargets, "trigger config: Secret creds is not watched: the operator watches too many sources already"},
-		{sources.Unreadable, "", ""},
+		{autorebootv1.ReasonForbidden, autorebootv1.ReasonForbidden, "trigger config: Secret creds may not be read by the operator"},
+		{autorebootv1.ReasonTooManySources, autorebootv1.ReasonTooManyTargets, "trigger config: Secret creds is not watched: the operator watches too many sources already"},
+		{autorebootv1.ReasonUnreadable, "", ""},
 	} {
 		t.Run(test.unknown, func(t *testing.T) {
 			s := newSuite(t, config, deployment("api", 1, nil)...)
@@ -234,7 +233,7 @@ func TestProbesAreCheckedOnlyWhileTheyMayDecide(t *testing.T) {
 	s := newSuite(t, probed, deployment("api", 1, nil)...)
 	s.checks.verdicts = failing
 	never := s.observe()
-	if got := never.signalsOf("wedged")[0]; got.Firing || got.Unknown != neverAnswered {
+	if got := never.signalsOf("wedged")[0]; got.Firing || got.Unknown != autorebootv1.ReasonNeverAnswered {
 		t.Errorf("a probe that has never succeeded: %+v", got)
 	}
 	if reason, messages := worstProblem(never.problems); reason != autorebootv1.ReasonProbeUnavailable || !strings.Contains(messages[0], "never answered") {
@@ -250,7 +249,7 @@ func TestProbesAreCheckedOnlyWhileTheyMayDecide(t *testing.T) {
 		t.Errorf("checks %+v", s.checks.wants)
 	}
 
-	closed := newSuite(t, probed+"gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]\n", deployment("api", 1, nil)...)
+	closed := newSuite(t, probed+"gates: [{name: db, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: db, type: Healthy}}]\n", deployment("api", 1, nil)...)
 	closed.checks.verdicts = failing
 	if got := closed.observe().signalsOf("wedged")[0]; got.Firing || len(closed.checks.wants) != 0 {
 		t.Errorf("while a gate is closed: %+v, checks %+v", got, closed.checks.wants)
@@ -282,8 +281,8 @@ func TestPodsAreCheckedAgainOnceOthersHaveEndedTheirDisruption(t *testing.T) {
 
 func TestAProbeThatNeverFiresIsToldByTheCondition(t *testing.T) {
 	for unsupported, want := range map[string]string{
-		networkingv1.ProbeDenied: autorebootv1.ReasonProbeUnavailable,
-		probe.HostUnresolved:     "", "": "",
+		networkingv1.ProbeDenied:    autorebootv1.ReasonProbeUnavailable,
+		common.ReasonHostUnresolved: "", "": "",
 	} {
 		s := newSuite(t, probed, deployment("api", 1, nil)...)
 		s.checks.verdicts = map[types.UID]podprobe.Result{"uid-api": {Checked: 1, Unknown: 1, Unsupported: unsupported}}

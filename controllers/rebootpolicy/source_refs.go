@@ -173,7 +173,7 @@ func (o *observation) addSelectorProblem(t *autorebootv1.Trigger, kind autoreboo
 	o.requeueAt(o.now.Add(unreadableRetry))
 	// The baselines of the trigger then stay, whether or not their sources are found elsewhere.
 	for _, w := range o.workloads {
-		w.Signals = append(w.Signals, restart.Signal{Trigger: t.Name, Source: "*", Unknown: sources.Unreadable})
+		w.Signals = append(w.Signals, restart.Signal{Trigger: t.Name, Source: "*", Unknown: autorebootv1.ReasonUnreadable})
 	}
 }
 

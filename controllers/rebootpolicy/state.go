@@ -19,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/clientprobe"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/conditiongate"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/promquery"
@@ -50,6 +51,8 @@ type Reconciler struct {
 	Requests Requests
 	// Queries asks those of gates; nil where there is no server to ask.
 	Queries *promquery.Queries
+	// Objects reads those of gates that the cache does not hold; nil where they are not read.
+	Objects *conditiongate.Objects
 	// Freeze has the blackouts of the whole cluster; nil for none.
 	Freeze *freeze.Freeze
 	// Actor restarts workloads.
@@ -91,6 +94,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Probes.Forget(key)
 	r.Requests.Set(key, nil, nil)
 	r.Queries.Set(key, nil)
+	r.Objects.Set(key, nil)
 	r.Ledger.Forget(holderOf(key))
 	r.states.Forget(key)
 	r.ownWrites.Forget(key)

@@ -6,6 +6,7 @@ package rebootpolicy
 import (
 	"slices"
 
+	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -65,12 +66,8 @@ func watchSetOf(spec *autorebootv1.RebootPolicySpec) *watchSet {
 	}
 	for n := range spec.Gates {
 		switch g := &spec.Gates[n]; {
-		case g.ExternalServiceHealthy != nil:
-			w.externalServices[g.ExternalServiceHealthy.Name] = true
-		case g.WorkloadAvailable != nil:
-			w.workloads[workloadName{g.WorkloadAvailable.Kind, g.WorkloadAvailable.Name}] = true
-		case g.ChaosSurvived != nil:
-			w.chaosPods[g.ChaosSurvived.Name] = true
+		case g.Condition != nil:
+			w.addObject(g.Condition)
 		case g.NoPods != nil:
 			if selector, err := g.NoPods.Selector.Selector(); err == nil {
 				w.blockers = append(w.blockers, selector)
@@ -83,6 +80,20 @@ func watchSetOf(spec *autorebootv1.RebootPolicySpec) *watchSet {
 		}
 	}
 	return w
+}
+
+// addObject adds the object of a gate, if it is of a kind that is watched. A fault may be injected into an ExternalService, whatever
+// version a gate names it at.
+func (w *watchSet) addObject(c *autorebootv1.ObjectCondition) {
+	switch cachedObject(c).(type) {
+	case *appsv1.Deployment, *appsv1.StatefulSet, *appsv1.DaemonSet:
+		w.workloads[workloadName{common.WorkloadKind(c.Kind), c.Name}] = true
+	case *chaosv1.ChaosPod:
+		w.chaosPods[c.Name] = true
+	}
+	if rules.IsExternalService(c) {
+		w.externalServices[c.Name] = true
+	}
 }
 
 func (w *watchSet) matchesWorkload(kind common.WorkloadKind, name string, uid types.UID, set labels.Set) bool {

@@ -90,10 +90,10 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 			{Kind: common.WorkloadDeployment, Selector: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"part": "shop"}}},
 		},
 		Gates: []autorebootv1.Gate{
-			{WorkloadAvailable: &common.WorkloadReference{Kind: common.WorkloadStatefulSet, Name: "ledger"}},
+			{Condition: &autorebootv1.ObjectCondition{APIVersion: "apps/v1", Kind: "StatefulSet", Name: "ledger"}},
 			{NoPods: &autorebootv1.NoPods{Selector: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"job": "month-end"}}}},
-			{ExternalServiceHealthy: &autorebootv1.ExternalServiceHealthy{Name: "db"}},
-			{ChaosSurvived: &autorebootv1.ChaosSurvived{Name: "c"}},
+			{Condition: &autorebootv1.ObjectCondition{APIVersion: "networking.fairlead.dev/v1", Kind: "ExternalService", Name: "db", Type: "Healthy"}},
+			{Condition: &autorebootv1.ObjectCondition{APIVersion: "chaos.fairlead.dev/v1", Kind: "ChaosPod", Name: "c", Type: "Survived"}},
 		},
 		Triggers: []autorebootv1.Trigger{{EndpointsChange: &autorebootv1.EndpointsChange{ExternalServiceName: "cache"}}},
 	}

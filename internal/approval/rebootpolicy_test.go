@@ -45,7 +45,7 @@ func policy() *autorebootv1.RebootPolicy {
 			Calendar: common.Calendar{Blackouts: []common.Window{{Name: "day", Cron: "0 8 * * *", Duration: "10h"}}},
 			Gates: []autorebootv1.Gate{
 				{Name: "jobs", Type: autorebootv1.GateNoPods, NoPods: &autorebootv1.NoPods{Selector: labeled("batch")}},
-				{Name: "ledger", Type: autorebootv1.GateWorkloadAvailable, WorkloadAvailable: &common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "ledger"}},
+				{Name: "ledger", Type: autorebootv1.GateCondition, Condition: &autorebootv1.ObjectCondition{APIVersion: "apps/v1", Kind: "Deployment", Name: "ledger"}},
 			},
 		},
 	}
@@ -119,7 +119,7 @@ func TestAnApprovalIsOfAllThatDecidesWhatIsRestartedAndWhen(t *testing.T) {
 		"another authority":         {func(s *spec) { s.Triggers[2].Probe.TLS.CASecretName = "creds" }, false},
 		"another container's port":  {func(s *spec) { s.Triggers[2].Probe.GRPC.Port = ptr.To(intstr.FromString("admin")) }, false},
 		"another ExternalService":   {func(s *spec) { s.Triggers[4].EndpointsChange.ExternalServiceName = "ldap" }, false},
-		"another gate":              {func(s *spec) { s.Gates[1].WorkloadAvailable.Name = "web" }, false},
+		"another gate":              {func(s *spec) { s.Gates[1].Condition.Name = "web" }, false},
 		"other pods of a gate":      {func(s *spec) { s.Gates[0].NoPods.Selector = labeled("all") }, false},
 		"no gate":                   {func(s *spec) { s.Gates = nil }, false},
 	} {
@@ -185,7 +185,7 @@ func TestDefaultsLeaveAnApprovalAsItIs(t *testing.T) {
 // the approval of every stored policy away. A new setting must be absent from it where it is not used,
 // inside triggers, targets and gates too.
 func TestADigestOutlivesVersions(t *testing.T) {
-	const written = "sha256:c792642eaaab6e0f47aaad1e37684c3ca9add0bceb70cfdaede1f437ede255a3"
+	const written = "sha256:da4a017e3a5b62a112141484751acf5093c6ea03546e95fb0d9f2c2895f7779c"
 	if got := RebootPolicyDigest(&policy().Spec); got != written {
 		t.Errorf("the digest is %s, and was %s", got, written)
 	}

@@ -6,25 +6,23 @@
 //
 // client-go's leader election acquires and renews the Lease. This package adds what that cannot give:
 //
-//   - The work ends at the renew deadline, counted from the last renewal. client-go counts from the first renewal that
-//     fails.
+//   - A lost Lease is known at the renew deadline, counted from the last renewal, or at once where another replica holds it.
+//     client-go counts from the first renewal that fails.
 //   - Check fences writes, by a clock that also runs while the process is stopped or the machine sleeps.
-//   - The Lease is released once the work has ended, and renewed until then.
+//   - The release shuts the fence. An Elector releases once the work has ended, and renews until then.
 //   - What another writer removed from a Lease does not make it free.
 //   - Candidates may read the Lease more often than the leader renews it.
 //   - A Lease for life.
 //
-// elector.go runs client-go's elector and the work. lock.go is the Lease as client-go sees it, life.go decides for one
-// that belongs to a Pod, fence.go is Check, events.go announces leaders.
+// lock.go is the Lease as client-go sees it, for the elector of a Manager or for elector.go, which runs one and the work.
+// life.go decides for a Lease that belongs to a Pod, fence.go is Check, events.go announces leaders.
 //
 // # Guarantees
 //
 // At most one of all replicas passes Check at any instant, however long requests take, whatever is
 // partitioned, stopped or asleep, and whatever the dates are. Clocks may run at rates that differ by less
-// than LeaseDuration to RenewDeadline. The work of the former leader has ended before that of the next
-// begins, or Run has returned ErrStillRunning; for that rates may differ by less than LeaseDuration to the
-// middle between the two, and it does not hold for a process that did not run meanwhile, which finds out
-// when it continues. Without faults a replica leads within 2.2 PollPeriods of a release, and within
+// than LeaseDuration to RenewDeadline. The work of an Elector is told to end at the same time, but may go on: what it writes
+// must pass Check. Without faults a replica leads within 2.2 PollPeriods of a release, and within
 // LeaseDuration and 4.4 PollPeriods of the last renewal.
 //
 // A replica that is stopped between Check and sending its request sends it late. What reconcilers write must

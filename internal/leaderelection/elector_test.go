@@ -15,6 +15,7 @@ import (
 	"github.com/go-logr/logr/funcr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/client-go/tools/leaderelection"
 )
 
 func TestTheLeaseIsReleasedAfterTheWorkHasEndedAndRenewedUntilThen(t *testing.T) {
@@ -209,7 +210,7 @@ func TestALeaderThatCannotRenewStopsAtTheDeadline(t *testing.T) {
 				}
 				s.fail(&s.before, nil)
 				pass(time.Second)
-				if err := finish(t, r, context.Canceled); !errors.Is(err, ErrLost) || err.Error() != "leader election lost" {
+				if err := finish(t, r, context.Canceled); !errors.Is(err, ErrLost) || err.Error() != "leader election lost: not renewed for 10s" {
 					t.Errorf("error %v", err)
 				}
 				if lease := s.stored(); s.holder() != "a" || !lease.Spec.RenewTime.Time.Equal(renewed) {
@@ -236,28 +237,6 @@ func TestAnOutageIsLoggedOnce(t *testing.T) {
 		leads(t, r)
 		if lines.Load() != 1 {
 			t.Errorf("%d lines", lines.Load())
-		}
-	})
-}
-
-func TestWorkThatOutlivesALostLeaseMustEndWithTheProcess(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &server{}
-		r := start(t, options(s, "a"))
-		ctx := leads(t, r)
-		renewed := time.Now()
-		s.fail(&s.before, func(context.Context, string) error { return errAway })
-		<-ctx.Done()
-		synctest.Wait()
-		if err := r.Check(); !errors.Is(err, ErrNotLeading) {
-			t.Errorf("it may still act: %v", err)
-		}
-		err := ends(t, r)
-		if !errors.Is(err, ErrLost) || !errors.Is(err, ErrStillRunning) || !strings.Contains(err.Error(), "the reconcilers still run 2.5s") {
-			t.Errorf("error %v", err)
-		}
-		if took := time.Since(renewed); took != 12500*time.Millisecond { // while others wait for 15 s
-			t.Errorf("ended %s after the last renewal", took)
 		}
 	})
 }
@@ -373,23 +352,6 @@ func TestALeaderKeepsALeaseThatWasTouchedButNotTaken(t *testing.T) {
 	}
 }
 
-func TestWorkThatDoesNotEndLeavesTheLeaseToRunOut(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		s := &server{}
-		o := options(s, "a")
-		o.DrainTimeout = 5 * time.Second
-		r := start(t, o)
-		leads(t, r)
-		r.stop()
-		if err := ends(t, r); err == nil || !strings.Contains(err.Error(), "still run 5s") {
-			t.Errorf("error %v", err)
-		}
-		if s.holder() != "a" {
-			t.Errorf("released under work that still runs: holder %q", s.holder())
-		}
-	})
-}
-
 func TestAnErrorOrAPanicOfTheWorkReleasesTheLease(t *testing.T) {
 	broken := errors.New("cache broke")
 	for name, work := range map[string]func(context.Context) error{
@@ -454,4 +416,54 @@ func TestTwoReplicasOfOneNameDoNotBothLead(t *testing.T) {
 		}
 		leads(t, b)
 	})
+}
+
+// A Manager has its own elector, which releases through the lock.
+func TestTheElectorOfAManagerWaitsUntilItMayLeadAndReleasesTheLease(t *testing.T) {
+	for name, life := range map[string]bool{"lease": false, "for life": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s, ready := &server{}, make(chan struct{})
+				o := options(s, "a")
+				if life {
+					o = lifeOptions(s, pods(t, "a"), "a", "a")
+				}
+				o.Ready = ready
+				l, err := NewLock(o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := l.FindPod(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				leads := make(chan struct{})
+				elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+					Lock: l, LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.PollPeriod, ReleaseOnCancel: true,
+					Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) { close(leads) }, OnStoppedLeading: func() {}},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan struct{})
+				go func() { defer close(ended); elector.Run(ctx) }()
+				pass(time.Minute)
+				if s.reads+s.writes > 0 {
+					t.Error("it takes part before it could lead")
+				}
+				close(ready)
+				<-leads
+				pass(time.Minute)
+				if l.Check() != nil || s.holder() != "a" {
+					t.Fatalf("holder %q, check %v", s.holder(), l.Check())
+				}
+				s.edit(func(lease *coordinationv1.Lease) { lease.Labels = map[string]string{"by": "a user"} })
+				cancel()
+				<-ended
+				if lease := s.stored(); s.holder() != "" || len(lease.OwnerReferences) > 0 || l.Check() == nil || l.Status() != "none yet" {
+					t.Errorf("%+v, check %v, status %q", lease, l.Check(), l.Status())
+				}
+			})
+		})
+	}
 }

@@ -14,26 +14,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	eventsv1client "k8s.io/client-go/kubernetes/typed/events/v1"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
-const (
-	reasonElected = "LeaderElected"
-	reasonStopped = "LeaderStopped"
-
-	// announceTimeout bounds an announcement, and with it what it can add to a shutdown.
-	announceTimeout = 2 * time.Second
-)
+// announceTimeout bounds an announcement, and with it what it can add to a shutdown.
+const announceTimeout = 2 * time.Second
 
 // Announcer reports that a replica begins or stops leading.
 type Announcer func(ctx context.Context, lease *coordinationv1.Lease, reason, note string)
 
 // RecordEvent announces what client-go says of this replica: that it "became leader", or "stopped leading".
-func (l *lock) RecordEvent(what string) {
-	reason, note := reasonElected, l.options.Identity+" leads"
+func (l *Lock) RecordEvent(what string) {
+	reason, note := common.EventLeaderElected, l.options.Identity+" leads"
 	if what != "became leader" {
-		reason, note = reasonStopped, l.options.Identity+" stopped leading"
+		reason, note = common.EventLeaderStopped, l.options.Identity+" stopped leading"
 	}
 	lease := l.seen
 	if l.options.Announce == nil {

@@ -173,7 +173,7 @@ func options(s *server, identity string) Options {
 	return Options{
 		Leases: s, Namespace: "fairlead-system", Name: "fairlead-manager", Identity: identity,
 		LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, PollPeriod: poll,
-		DrainTimeout: 30 * time.Second, Elapsed: func() time.Duration { return time.Since(began) + time.Hour },
+		Elapsed: func() time.Duration { return time.Since(began) + time.Hour },
 	}
 }
 

@@ -42,9 +42,12 @@ const remedy = "leadership for life goes with the Pod: run as one, with POD_NAME
 // that the process has ended.
 var errPodGone = errors.New("this replica's own Pod is gone")
 
-// findSelf finds this replica's Pod. It retries while the API server is unavailable, until ctx ends. A missing Pod is an
-// error: the Lease would never be released.
-func (l *lock) findSelf(ctx context.Context) error {
+// FindPod finds this replica's Pod, for life, and does nothing otherwise. Call it before the election. It retries while the
+// API server is unavailable, until ctx ends. A missing Pod is an error: the Lease would never be released.
+func (l *Lock) FindPod(ctx context.Context) error {
+	if l.options.Life == nil {
+		return nil
+	}
 	life, name := l.options.Life, l.options.Namespace+"/"+l.options.Life.Pod
 	err := wait.PollUntilContextCancel(ctx, l.options.RetryPeriod, true, func(ctx context.Context) (bool, error) {
 		pod, err := l.getPod(ctx, life.Pod)
@@ -69,7 +72,7 @@ func (l *lock) findSelf(ctx context.Context) error {
 }
 
 // getPod returns a Pod, or nil where there is none. It reads what is stored, not a cache.
-func (l *lock) getPod(ctx context.Context, name string) (*corev1.Pod, error) {
+func (l *Lock) getPod(ctx context.Context, name string) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.options.RenewDeadline/2)
 	defer cancel()
 	pod, err := l.options.Life.Pods.Pods(l.options.Namespace).Get(ctx, name, metav1.GetOptions{})
@@ -84,7 +87,7 @@ func isPod(owner metav1.OwnerReference) bool { return owner.APIVersion == "v1" &
 
 // hasEnded reports whether a Pod is gone, or in a phase that is final: the kubelet reports those when the containers
 // have ended.
-func (l *lock) hasEnded(ctx context.Context, owner metav1.OwnerReference) (bool, error) {
+func (l *Lock) hasEnded(ctx context.Context, owner metav1.OwnerReference) (bool, error) {
 	pod, err := l.getPod(ctx, owner.Name)
 	if err != nil {
 		return false, fmt.Errorf("read Pod %s/%s, which leads: %w", l.options.Namespace, owner.Name, err)
@@ -94,7 +97,7 @@ func (l *lock) hasEnded(ctx context.Context, owner metav1.OwnerReference) (bool,
 
 // judgeOwner clears the holder where the Pod that owns the Lease has ended, or is this replica's: its container was
 // restarted. The garbage collector deletes the Lease with its Pod.
-func (l *lock) judgeOwner(ctx context.Context, record *resourcelock.LeaderElectionRecord) error {
+func (l *Lock) judgeOwner(ctx context.Context, record *resourcelock.LeaderElectionRecord) error {
 	at := slices.IndexFunc(l.seen.OwnerReferences, isPod)
 	if at < 0 { // released, or held by a replica that elects by renewal
 		return nil
@@ -112,7 +115,7 @@ func (l *lock) judgeOwner(ctx context.Context, record *resourcelock.LeaderElecti
 
 // confirm looks whether the Lease is still this replica's. One that was deleted is made again while the Pod exists:
 // candidates look at the Pod before they take it. What cannot be read changes nothing.
-func (l *lock) confirm(ctx context.Context, record resourcelock.LeaderElectionRecord) {
+func (l *Lock) confirm(ctx context.Context, record resourcelock.LeaderElectionRecord) {
 	l.sent = l.options.Elapsed()
 	if _, _, err := l.Get(ctx); err == nil || l.stored != nil {
 		return

@@ -4,31 +4,45 @@
 package leaderelection
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	coordinationv1client "k8s.io/client-go/kubernetes/typed/coordination/v1"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"k8s.io/utils/ptr"
 
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
 )
 
-// lock is the Lease as client-go's elector reads and writes it, one call at a time. It is client-go's LeaseLock, and:
+// Lock is the Lease as client-go's elector reads and writes it, one call at a time: that of an Elector, or of a Manager.
+// It is client-go's LeaseLock, and:
 //
 //   - What another writer removed from the Lease never makes it free: see record.
 //   - Its own term is known by the time of acquisition, and not by the identity alone.
-//   - Each write that succeeds extends the fence. A Lease that is another one's ends the term.
-type lock struct {
-	*Elector
-	self *metav1.OwnerReference // this replica's Pod, for life
+//   - Each write that succeeds extends the fence. A Lease that is another one's ends the term, and so does its release.
+type Lock struct {
+	options Options
+	leases  coordinationv1client.LeaseInterface
+	fence   fence
+	pending sync.WaitGroup         // of announcements
+	lost    chan error             // why the Lease is lost
+	over    atomic.Bool            // whether the term has ended by a loss
+	leader  atomic.Pointer[string] // as last read or written
+	self    *metav1.OwnerReference // this replica's Pod, for life
+
+	transitions prometheus.Counter
 
 	stored   *coordinationv1.Lease // as last read or written; nil where there is none
 	seen     *coordinationv1.Lease // as last read, also where it was deleted since
@@ -38,13 +52,115 @@ type lock struct {
 	failing  bool
 }
 
-var _ resourcelock.Interface = &lock{}
+var _ resourcelock.Interface = &Lock{}
 
-func (l *lock) Identity() string { return l.options.Identity }
-func (l *lock) Describe() string { return l.options.Namespace + "/" + l.options.Name }
+// NewLock returns a Lock, or an error that names the option that is invalid. The elector that uses it is given the durations
+// of the options too, and PollPeriod for its RetryPeriod.
+func NewLock(o Options) (*Lock, error) {
+	switch {
+	case o.LeaseDuration%time.Second != 0:
+		return nil, fmt.Errorf("election: lease duration %s must be whole seconds", o.LeaseDuration)
+	case o.Life != nil && o.Life.Pod == "":
+		return nil, errors.New("election for life: it is not known which Pod this is; " + remedy)
+	}
+	o.PollPeriod = cmp.Or(o.PollPeriod, o.RetryPeriod)
+	if o.Elapsed == nil {
+		o.Elapsed = newElapsed()
+	}
+	l := &Lock{
+		options: o, leases: o.Leases.Leases(o.Namespace), lost: make(chan error, 1),
+		transitions: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "fairlead_leader_transitions_total",
+			Help: "How often this replica saw a new leader, itself included.",
+		}),
+	}
+	if o.Metrics == nil {
+		return l, nil
+	}
+	return l, errors.Join(o.Metrics.Register(l.transitions), o.Metrics.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "fairlead_leader",
+		Help: "1 while this replica leads and reconciles, otherwise 0.",
+	}, func() float64 {
+		if l.Check() == nil {
+			return 1
+		}
+		return 0
+	})))
+}
 
-// Get reads the Lease. A candidate reads one that was deleted as it last was: its holder makes it again.
-func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+// Identity is that of this replica.
+func (l *Lock) Identity() string { return l.options.Identity }
+
+// Describe names the Lease.
+func (l *Lock) Describe() string { return l.options.Namespace + "/" + l.options.Name }
+
+// Status describes in a few words who leads.
+func (l *Lock) Status() string {
+	switch leader := ptr.Deref(l.leader.Load(), ""); {
+	case l.Check() == nil:
+		return l.options.Identity + " (this replica)"
+	case leader == "":
+		return "none yet"
+	default:
+		return leader
+	}
+}
+
+// Check returns nil while this replica leads, as of this very call: callers call it before each write. A
+// process that was stopped, or a machine that slept, finds out here before its timers have fired. A stop
+// between this call and the sending of the request remains possible.
+func (l *Lock) Check() error { return l.fence.check(l.options.Elapsed()) }
+
+// Watch is called once this replica leads. It returns an error that wraps ErrLost as soon as the Lease is lost, which
+// client-go's elector notices later, and nil when ctx ends.
+func (l *Lock) Watch(ctx context.Context) error {
+	deadline := time.NewTimer(l.fence.left(l.options.Elapsed()))
+	defer deadline.Stop()
+	for {
+		var reason error
+		select {
+		case <-ctx.Done():
+			return nil
+		case reason = <-l.lost:
+		case <-deadline.C:
+			if left := l.fence.left(l.options.Elapsed()); left > 0 {
+				deadline.Reset(left)
+				continue
+			}
+			reason = fmt.Errorf("not renewed for %s", l.options.RenewDeadline)
+		}
+		l.over.Store(true)
+		l.fence.close()
+		l.options.Logger.Error(reason, "the Lease is lost", "lease", l.Describe())
+		return fmt.Errorf("%w: %w", ErrLost, reason)
+	}
+}
+
+// Wait returns when what was announced has been written, or could not be.
+func (l *Lock) Wait() { l.pending.Wait() }
+
+// observe records who holds the Lease; holder is empty where it is not held.
+func (l *Lock) observe(holder string) {
+	if before := l.leader.Swap(&holder); holder == "" || ptr.Deref(before, "") == holder {
+		return
+	}
+	l.transitions.Inc()
+	l.options.Logger.Info("new leader", "lease", l.Describe(), "leader", holder, "self", holder == l.options.Identity)
+}
+
+// Get reads the Lease. It refuses to after a loss, so that nothing waits for an API server that is away. A candidate reads one
+// that was deleted as it last was: its holder makes it again.
+func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
+	if l.over.Load() {
+		return nil, nil, ErrLost
+	}
+	if !l.held && l.options.Ready != nil {
+		select {
+		case <-l.options.Ready:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
 	absent := error(nil)
 	lease, err := l.request(ctx, "get", func(ctx context.Context) (*coordinationv1.Lease, error) {
 		lease, err := l.leases.Get(ctx, l.options.Name, metav1.GetOptions{})
@@ -61,6 +177,9 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 		l.seen = lease
 	case l.held || l.seen == nil:
 		return nil, nil, absent
+	}
+	if lease != nil {
+		l.observe(ptr.Deref(lease.Spec.HolderIdentity, "unknown"))
 	}
 	if l.held && !l.isOwn(lease) {
 		l.lose(fmt.Errorf("%w: %q", ErrTaken, ptr.Deref(lease.Spec.HolderIdentity, "")))
@@ -80,7 +199,7 @@ func (l *lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 // record returns what client-go decides by. The duration of this replica counts in place of one that is absent or shorter,
 // and so does an unknown holder in place of one that is absent: who releases the Lease writes an empty name. Both may have
 // been removed by another writer while the holder still acts.
-func (l *lock) record(lease *coordinationv1.Lease) *resourcelock.LeaderElectionRecord {
+func (l *Lock) record(lease *coordinationv1.Lease) *resourcelock.LeaderElectionRecord {
 	r := resourcelock.LeaseSpecToLeaderElectionRecord(&lease.Spec)
 	r.LeaseDurationSeconds = max(r.LeaseDurationSeconds, int(l.options.LeaseDuration/time.Second))
 	if slices.ContainsFunc(lease.OwnerReferences, isPod) && (l.stored != nil || l.self != nil) {
@@ -98,20 +217,24 @@ func (l *lock) record(lease *coordinationv1.Lease) *resourcelock.LeaderElectionR
 }
 
 // isOwn reports whether the Lease is of this term. Another process may have the same identity.
-func (l *lock) isOwn(lease *coordinationv1.Lease) bool {
+func (l *Lock) isOwn(lease *coordinationv1.Lease) bool {
 	return ptr.Deref(lease.Spec.HolderIdentity, "") == l.options.Identity && lease.Spec.AcquireTime.Equal(&l.acquired)
 }
 
 // Create makes the Lease.
-func (l *lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.stored = nil
 	return l.write(ctx, record)
 }
 
-// Update renews the Lease, or takes the one that was read. A leader renews once in each retry period, and looks after its
-// Lease for life as often; client-go asks as often as a candidate reads.
-func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+// Update renews the Lease, takes the one that was read, or releases it where the record has no holder. A leader renews once in
+// each retry period, and looks after its Lease for life as often; client-go asks as often as a candidate reads.
+func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	switch {
+	case l.over.Load():
+		return ErrLost
+	case record.HolderIdentity == "":
+		return l.release(ctx)
 	case l.held && l.options.Elapsed()-l.sent < l.options.RetryPeriod-l.options.PollPeriod/2:
 		return nil
 	case l.held && l.self != nil:
@@ -123,7 +246,7 @@ func (l *lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 
 // write writes the Lease for this replica. The API server refuses it where the Lease has changed since it was read. An
 // answer that comes too late counts as none: the Lease may be another one's by then.
-func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
+func (l *Lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	if !l.held {
 		l.acquired = metav1.NewMicroTime(record.AcquireTime.Truncate(time.Microsecond))
 	}
@@ -142,6 +265,7 @@ func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 		return err
 	}
 	l.stored, l.seen, l.held, l.sent = lease, lease, true, sent
+	l.observe(l.options.Identity)
 	if l.self != nil {
 		l.fence.extend(unlimited)
 	} else {
@@ -151,7 +275,7 @@ func (l *lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 }
 
 // put creates the Lease, or updates the one that was read last. owners replace any Pod that owned it.
-func (l *lock) put(ctx context.Context, spec coordinationv1.LeaseSpec, owners []metav1.OwnerReference) (*coordinationv1.Lease, error) {
+func (l *Lock) put(ctx context.Context, spec coordinationv1.LeaseSpec, owners []metav1.OwnerReference) (*coordinationv1.Lease, error) {
 	if l.stored == nil {
 		meta := metav1.ObjectMeta{Namespace: l.options.Namespace, Name: l.options.Name, OwnerReferences: owners}
 		return l.request(ctx, "create", func(ctx context.Context) (*coordinationv1.Lease, error) {
@@ -166,7 +290,7 @@ func (l *lock) put(ctx context.Context, spec coordinationv1.LeaseSpec, owners []
 }
 
 // request bounds a request, and logs the first of several failures: an API server may be away for an hour.
-func (l *lock) request(
+func (l *Lock) request(
 	ctx context.Context, verb string, send func(context.Context) (*coordinationv1.Lease, error),
 ) (*coordinationv1.Lease, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.options.RenewDeadline/2)
@@ -189,35 +313,50 @@ func (l *lock) request(
 }
 
 // lose ends the term.
-func (l *lock) lose(reason error) {
+func (l *Lock) lose(reason error) {
 	select {
 	case l.lost <- reason:
 	default:
 	}
 }
 
-// release clears the holder as client-go does, so that any elector takes the Lease at once. It removes the Pod that owns
-// it, or the garbage collector would delete the Lease of the next leader. A user may have set a label since it was read.
-func (l *lock) release(ctx context.Context) error {
-	for attempt := 0; ; attempt++ {
-		if l.stored == nil {
-			return nil
+// release shuts the fence and clears the holder as client-go does, so that any elector takes the Lease at once. It removes
+// the Pod that owns it, or the garbage collector would delete the Lease of the next leader. Where it fails, the Lease runs
+// out by itself.
+func (l *Lock) release(ctx context.Context) error {
+	l.fence.close()
+	if !l.held {
+		return nil
+	}
+	l.held = false
+	err := l.clear(ctx)
+	if apierrors.IsConflict(err) { // a user may have set a label since it was read
+		l.held = true // so that only a Lease of this term is cleared
+		if _, _, err = l.Get(ctx); err == nil {
+			err = l.clear(ctx)
 		}
-		now := metav1.NowMicro()
-		spec := coordinationv1.LeaseSpec{
-			HolderIdentity: ptr.To(""), LeaseDurationSeconds: ptr.To(int32(1)), AcquireTime: &now, RenewTime: &now,
-			LeaseTransitions: l.stored.Spec.LeaseTransitions,
-		}
-		_, err := l.put(ctx, spec, nil)
-		if apierrors.IsConflict(err) && attempt == 0 {
-			_, _, err = l.Get(ctx)
-			if err == nil {
-				continue
-			}
-		}
-		if apierrors.IsNotFound(err) || errors.Is(err, ErrTaken) {
-			return nil
-		}
+		l.held = false
+	}
+	if apierrors.IsNotFound(err) || errors.Is(err, ErrTaken) {
+		return nil
+	}
+	if err != nil {
+		l.options.Logger.Error(err, "cannot release the Lease: it runs out by itself", "lease", l.Describe(), "in", l.options.LeaseDuration)
 		return err
 	}
+	l.observe("")
+	l.options.Logger.Info("Lease released", "lease", l.Describe())
+	return nil
+}
+
+func (l *Lock) clear(ctx context.Context) error {
+	if l.stored == nil {
+		return nil
+	}
+	now := metav1.NowMicro()
+	_, err := l.put(ctx, coordinationv1.LeaseSpec{
+		HolderIdentity: ptr.To(""), LeaseDurationSeconds: ptr.To(int32(1)), AcquireTime: &now, RenewTime: &now,
+		LeaseTransitions: l.stored.Spec.LeaseTransitions,
+	}, nil)
+	return err
 }

@@ -15,6 +15,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
@@ -82,16 +83,13 @@ func (o outcome) reason() string {
 	case denied:
 		return networkingv1.ProbeDenied
 	case unresolved:
-		return HostUnresolved
+		return common.ReasonHostUnresolved
 	case local:
 		return "Local"
 	case none, outcomes:
 	}
 	return ""
 }
-
-// HostUnresolved is the reason of a target without IP whose Host has no address.
-const HostUnresolved = "HostUnresolved"
 
 // ErrLocal is in the error of a Dial that failed for a reason about this process only. Such a result does not count.
 var ErrLocal = errors.New("not possible at the moment")

@@ -161,10 +161,10 @@ func TestBothVersionsOfAChaosPodRefuseTheSame(t *testing.T) {
 	}
 	targets := map[string]bool{ // and whether they are right
 		``: false, `"target":{}`: false, `"target":{"workload":{"kind":"Deployment","name":"a"}}`: true, `"target":{"selector":{}}`: true,
-		`"target":{"template":{"spec":{"containers":[]}}}`:                           true,
-		`"target":{"selector":{},"template":{"spec":{"containers":[]}}}`:             false,
-		`"target":{"selector":{},"workload":{"kind":"Deployment","name":"a"}}`:       false,
-		`"target":{"template":{"spec":{"containers":[{"image":"without a name"}]}}}`: false,
+		`"target":{"template":{"spec":{"containers":[]}}}`:                     true,
+		`"target":{"selector":{},"template":{"spec":{"containers":[]}}}`:       false,
+		`"target":{"selector":{},"workload":{"kind":"Deployment","name":"a"}}`: false,
+		`"target":{"template":5}`:                                              false,
 	}
 	schedules := map[string]bool{
 		``: false, `"schedule":{}`: false, `"schedule":{"at":"2027-01-01T00:00:00Z"}`: true, `"schedule":{"cron":"@daily"}`: true, `"schedule":{"interval":"1m"}`: true,

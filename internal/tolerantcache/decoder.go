@@ -6,12 +6,15 @@ package tolerantcache
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	kjson "sigs.k8s.io/json"
+
+	"github.com/fairlead-dev/fairlead/internal/jsontype"
 )
 
 // tolerantSerializer is the serializer of a client that watches one kind. It decodes an object as far as possible only
@@ -92,16 +95,21 @@ func (t *tolerantSerializer) decodePartially(raw []byte) (runtime.Object, error)
 	for _, name := range []string{"metadata", "spec", "status"} {
 		if value, ok := members[name]; ok {
 			// A mistyped value is skipped, or ends the decoding of this member.
-			_ = kjson.UnmarshalCaseSensitivePreserveInts(member(name).wrap(value), made)
+			_ = kjson.UnmarshalCaseSensitivePreserveInts(slices.Concat([]byte(`{"`+name+`":`), value, []byte("}")), made)
 		}
 	}
 	if object.GetName() == "" || object.GetResourceVersion() == "" {
 		return nil, errors.New(t.kind.Kind + " without a name or a resourceVersion")
 	}
 	made.GetObjectKind().SetGroupVersionKind(t.kind)
-	setFault(object, locate(raw, func(document []byte) bool {
+	path, is := jsontype.Mismatch(raw, func(document []byte) bool {
 		trial, err := t.scheme.New(t.kind)
 		return err == nil && kjson.UnmarshalCaseSensitivePreserveInts(document, trial) == nil
-	}))
+	})
+	fault := path + " is " + is + ", which does not fit there"
+	if path == "" {
+		fault = "the whole of it does not decode"
+	}
+	setFault(object, fault)
 	return made, nil
 }

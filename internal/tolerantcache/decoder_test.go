@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
@@ -25,8 +26,10 @@ const goodSpec = `{"ports":[{"name":"sql","port":5432}],"endpoints":[{"name":"a"
 func newScheme(t testing.TB) *runtime.Scheme {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	if err := networkingv1.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
+	for _, add := range []func(*runtime.Scheme) error{networkingv1.AddToScheme, chaosv1.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
 	}
 	return scheme
 }
@@ -89,8 +92,28 @@ func TestTheFaultIsAPathAndASortAndNeverAValue(t *testing.T) {
 			continue
 		}
 		fault := Fault(object.(metav1.Object))
-		if !strings.HasPrefix(fault, want) || strings.Contains(fault, "secret") || len(fault) > maxPath+100 {
+		if !strings.HasPrefix(fault, want) || strings.Contains(fault, "secret") || len(fault) > 300 {
 			t.Errorf("%s: fault %q, want %q", spec, fault, want)
+		}
+	}
+}
+
+// The schema takes any pod template, so that the type alone tells what does not fit.
+func TestAFaultIsFoundInAPodTemplate(t *testing.T) {
+	serializer := newSerializer(newScheme(t), chaosv1.GroupVersion.WithKind("ChaosPod"))
+	for template, want := range map[string]string{
+		`"secret"`:                         " is a string",
+		`{"spec":{"containers":"secret"}}`: ".spec.containers is a string",
+		`{"spec":{"containers":[{"name":"a"},{"resources":{"limits":{"cpu":"secret"}}}]}}`: ".spec.containers[1].resources.limits.cpu is a string",
+		`{"metadata":{"labels":["secret"]}}`:                                               ".metadata.labels is a list",
+	} {
+		object, err := serializer.item([]byte(`{"apiVersion":"chaos.fairlead.dev/v1","kind":"ChaosPod","metadata":{"name":"b","resourceVersion":"7"},"spec":{"target":{"template":` + template + `}}}`))
+		if err != nil {
+			t.Errorf("%s: %v", template, err)
+			continue
+		}
+		if fault := Fault(object.(metav1.Object)); fault != "spec.target.template"+want+", which does not fit there" {
+			t.Errorf("%s: fault %q, want %q", template, fault, want)
 		}
 	}
 }

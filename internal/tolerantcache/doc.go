@@ -7,7 +7,7 @@
 //
 // lister.go lists and watches the URL of the cache's own lister (urlprobe.go). list.go decodes a list item by item while
 // it arrives, and decoder.go the objects of a watch: an object that does not decode is kept as far as it does, with its
-// fault (fault.go) in an annotation in memory, so that it never looks deleted. client.go refuses to return it, and
+// fault in an annotation in memory, so that it never looks deleted. client.go refuses to return it, and
 // undecodable.go reports it until it is fixed.
 //
 // The package never changes an object in the cluster, never guesses the meaning of a field, and never

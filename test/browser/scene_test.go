@@ -63,7 +63,7 @@ metadata: {name: login, namespace: shop}
 spec:
   targets: [{kind: Deployment, name: web}, {kind: Deployment, name: worker, wave: 1}]
   triggers: [{name: login, type: ConfigChange}]
-  gates: [{name: database, type: ExternalServiceHealthy, externalServiceHealthy: {name: orders-db}}]
+  gates: [{name: database, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: orders-db, type: Healthy}}]
   debounce: {quietPeriod: 0s}
   verification: {soak: 1s}
 ---

@@ -120,7 +120,7 @@ func TestAGameDayHoldsTheChaosOfItsDependants(t *testing.T) {
 	s.run("other", 3, "")
 	s.external("db")
 	s.Make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}],
-		gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]}}`)
+		gates: [{name: db, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: db, type: Healthy}}]}}`)
 	s.run("declared", 2, "")
 	s.Merge("apps/v1", "Deployment", "declared", fmt.Sprintf("{metadata: {annotations: {%s: externalservice/db}}}", common.DependsOnAnnotation))
 	s.Eventually(func() error {

@@ -70,7 +70,7 @@ func TestARestartWaitsForEvidenceThatItsTargetSurvives(t *testing.T) {
 	s.chaos("c", web+", "+someday) // a dry run, by default
 	s.Make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: p}, spec: {targets: [{kind: Deployment, name: web}],
 		triggers: [{name: yearly, type: Schedule, schedule: {cron: "0 0 29 2 *"}}], cooldown: 0s, verification: {soak: 0s, timeout: 2m},
-		gates: [{name: survived, type: ChaosSurvived, chaosSurvived: {name: c}}]}}`)
+		gates: [{name: survived, type: Condition, condition: {apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, name: c, type: Survived}}]}}`)
 	policy := func(ask func(*autorebootv1.RebootPolicyStatus) error) {
 		s.Helper()
 		s.Eventually(func() error {
@@ -98,10 +98,10 @@ func TestARestartWaitsForEvidenceThatItsTargetSurvives(t *testing.T) {
 			return nil
 		})
 	}
-	held("ChaosPod c has had no run that was verified, and dryRun is true")
+	held("ChaosPod c: condition Survived is Unknown (NoRun)")
 	s.now("c", "1")
 	s.ended("c", 1, chaosv1.ResultDryRun)
-	held("ChaosPod c has had dry runs alone, which prove nothing")
+	held("ChaosPod c: condition Survived is Unknown (NoRun)")
 	s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", "{spec: {dryRun: false}}")
 	s.now("c", "2")
 	s.ended("c", 2, chaosv1.ResultSurvived)

@@ -49,7 +49,7 @@ func TestAGameDay(t *testing.T) {
 			template: {metadata: {labels: {app: web}}, spec: {containers: [{name: web, image: web}]}}}}`, name, declared))
 	}
 	s.Make(`{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: web}, spec: {targets: [{kind: Deployment, name: web}],
-		gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]}}`)
+		gates: [{name: db, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: db, type: Healthy}}]}}`)
 	s.Eventually(func() error {
 		if targets := s.Kubectl("get", "rebootpolicy", "web", "-o", "jsonpath={.status.targets[*].name}"); targets != "web" {
 			return fmt.Errorf("the policy watches %q", targets)

@@ -18,7 +18,7 @@ const (
 	realistic = "payments-ledger-database"
 )
 
-// Each column has the longest word that docs/reference/conditions.md has for it.
+// Each column has the longest reason that it can have.
 func TestKubectlGetFitsATerminal(t *testing.T) {
 	s := newSuite(t)
 	s.pause()
@@ -31,7 +31,7 @@ func TestKubectlGetFitsATerminal(t *testing.T) {
 		m := s.manifest(kind, "v1", realistic, specs[kind]["v1"])
 		s.Apply(marshal(t, m))
 		var conditions []any
-		for of, all := range conditionsOf(t, kind) {
+		for of, all := range conditionsOf(kind) {
 			longest := all[0].(map[string]any)
 			for _, c := range all {
 				if c := c.(map[string]any); len(c["reason"].(string)) > len(longest["reason"].(string)) {

@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -17,6 +16,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
+	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
@@ -114,7 +114,7 @@ func healthAgrees(object *unstructured.Unstructured, by status.Status) error {
 	return nil
 }
 
-// Each status that docs/reference/conditions.md tells of, beside each state of Stalled and Suspended.
+// Each status that the rows of reasons have, beside each state of Stalled and Suspended.
 func TestHealthInArgoCDIsThatOfKstatus(t *testing.T) {
 	counts := map[string]int{}
 	groups := map[string]string{"ClusterRebootPolicy": "autoreboot.fairlead.dev"}
@@ -122,7 +122,7 @@ func TestHealthInArgoCDIsThatOfKstatus(t *testing.T) {
 		groups[kind] = resource.Group
 	}
 	for kind, group := range groups {
-		byType := conditionsOf(t, kind)
+		byType := conditionsOf(kind)
 		stalls, suspends := 3, 2
 		if kind == "ClusterRebootPolicy" { // it is not suspended: its template may be
 			stalls, suspends = 2, 0
@@ -170,40 +170,14 @@ func TestHealthInArgoCDIsThatOfKstatus(t *testing.T) {
 	}
 }
 
-var (
-	row  = regexp.MustCompile("(?m)^\\| (?:`(\\w+)`)? ?\\| (True|False|Unknown) \\| ((?:`\\w+`(?:, )?)+|a \\[)")
-	name = regexp.MustCompile("`(\\w+)`")
-	wait = regexp.MustCompile("(?m)^\\| ((?:`\\w+`(?:, )?)+) \\|")
-)
-
-// conditionsOf are the conditions of a kind by their types, as docs/reference/conditions.md lists them.
-func conditionsOf(t *testing.T, kind string) map[string][]any {
-	t.Helper()
-	page, err := os.ReadFile(framework.Root + "/docs/reference/conditions.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, section, found := strings.Cut(string(page), "\n## "+kind+"\n")
-	if !found {
-		t.Fatalf("conditions.md has no section %s", kind)
-	}
-	section, _, _ = strings.Cut(section, "\n## ")
-	_, waits, _ := strings.Cut(section, "\n### Reasons to wait\n")
-	waits, _, _ = strings.Cut(waits, "\n### ")
-	section, _, _ = strings.Cut(section, "\n### ")
-	byType, last := map[string][]any{}, ""
-	for _, r := range row.FindAllStringSubmatch(section, -1) {
-		if r[1] != "" {
-			last = r[1]
-		}
-		reasons := name.FindAllStringSubmatch(r[3], -1)
-		if len(reasons) == 0 { // a reason to wait
-			for _, w := range wait.FindAllString(waits, -1) {
-				reasons = append(reasons, name.FindAllStringSubmatch(w, -1)...)
+// conditionsOf are the conditions of a kind by their types, as the rows of its reasons list them.
+func conditionsOf(kind string) map[string][]any {
+	byType := map[string][]any{}
+	for _, r := range inspect.Reasons(kind) {
+		for place := range strings.FieldsSeq(r.On) {
+			if of, status, is := strings.Cut(place, "="); is && of != "Event" {
+				byType[of] = append(byType[of], map[string]any{"type": of, "status": status, "reason": r.Name, "message": "it is so"})
 			}
-		}
-		for _, reason := range reasons {
-			byType[last] = append(byType[last], map[string]any{"type": last, "status": r[2], "reason": reason[1], "message": "it is so"})
 		}
 	}
 	return byType

@@ -85,6 +85,12 @@ func TestRefusalsNameTheFieldAndTheRemedy(t *testing.T) {
 			[]string{"spec.policies[0].probe", "timeout must not exceed interval"}},
 		{chaosPods, "v1", "bad", `{target: {template: {spec: {containers: []}}}, schedule: {interval: 1h}}`,
 			[]string{"spec.target.template.spec.containers"}},
+		{chaosPods, "v1", "bad", `{target: {template: {spec: {containers: web}}}}`,
+			[]string{"spec.target.template.spec.containers: Invalid value: is a string, which does not fit there"}},
+		{chaosPods, "v1alpha1", "bad", `{template: {spec: {containers: [{name: a, image: b, prots: []}]}}}`,
+			[]string{"spec.template.spec.containers[0].prots: Forbidden: a pod template has no such field"}},
+		{chaosPods, "v1alpha1", "bad", `{template: {spec: {restartPolicy: Sometimes, containers: [{name: a, image: b, ports: [{name: web}]}]}}}`,
+			[]string{"spec.template.spec.containers[0].ports[0].containerPort: Required value", `spec.template.spec.restartPolicy: Unsupported value: "Sometimes": supported values`}},
 		{chaosPods, "v1", "bad", `{target: {selector: {matchLabels: {"-": x}}}, schedule: {interval: 1h}}`,
 			[]string{"spec.target.selector"}},
 	} {

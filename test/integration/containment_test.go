@@ -21,12 +21,12 @@ import (
 var mistyped = map[string]map[string]any{
 	"ExternalService": {"ports": "secret"},
 	"RebootPolicy":    {"targets": map[string]any{"secret": 1}},
-	"ChaosPod":        {"schedule": "secret"},
+	"ChaosPod":        {"target": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": "secret"}}}}, // which the schema takes
 }
 
 // faults are what is said of that.
 var faults = map[string]string{
-	"ExternalService": "spec.ports is a string", "RebootPolicy": "spec.targets is an object", "ChaosPod": "spec.schedule is a string",
+	"ExternalService": "spec.ports is a string", "RebootPolicy": "spec.targets is an object", "ChaosPod": "spec.target.template.spec.containers is a string",
 }
 
 // One object that fits its type no more is a list that client-go does not decode: everything else of the
@@ -90,10 +90,10 @@ func TestOneMistypedObjectStopsNoOther(t *testing.T) {
 	s.mend(externalServices, "found", strings.ReplaceAll(database, "192.0.2.1", "192.0.2.5"))
 	s.publishes("found", "192.0.2.5")
 	delete(broken, externalServices)
-	for _, k := range []kind{rebootPolicies, chaosPods} {
-		s.mend(k, "turned", valid[k.name])
-		delete(broken, k)
-	}
+	s.mend(rebootPolicies, "turned", valid[rebootPolicies.name])
+	s.mend(chaosPods, "turned", `{target: {template: {spec: {containers: [{name: c, image: nginx}]}}}}`) // no template can be removed
+	delete(broken, rebootPolicies)
+	delete(broken, chaosPods)
 	s.named(replica, reader, broken)
 }
 

@@ -45,7 +45,7 @@ func TestWhyAndStatusShowWhatTheUserMayReadAndNameTheRest(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	s.apply(externalServices.object("v1", "db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`))
-	s.apply(rebootPolicies.object("v1", "api", `{targets: [{kind: Deployment, name: absent}], gates: [{name: database, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]}`))
+	s.apply(rebootPolicies.object("v1", "api", `{targets: [{kind: Deployment, name: absent}], gates: [{name: database, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: db, type: Healthy}}]}`))
 	s.run("wait", "--for=condition=Ready", "externalservice/db", "--timeout=60s")
 	s.run("wait", "--for=condition=Ready=False", "rebootpolicy/api", "--timeout=60s")
 	code, stdout, stderr := s.fairlead(s.Kubeconfig(), "why", "rebootpolicy/api")

@@ -23,7 +23,7 @@ var ofCluster = regexp.MustCompile(`(?m)^(kind: ClusterRebootPolicy\nmetadata:\n
 // The API server and the webhooks accept what migrate writes for each input of its tests.
 func TestTheAPIServerAcceptsWhatMigrateWrites(t *testing.T) {
 	t.Parallel()
-	s := newSuite(t)
+	s, _ := newOwnSuite(t, framework.Shipped, framework.Jobs)
 	files, err := filepath.Glob(filepath.Join(framework.Root, "cmd/fairlead/command/testdata/migrate/*.out.yaml"))
 	if err != nil || len(files) < 9 {
 		t.Fatalf("%d files: %v", len(files), err)
@@ -46,22 +46,21 @@ func TestTheAPIServerAcceptsWhatMigrateWrites(t *testing.T) {
 func TestAServiceMovesFromTheClusterWithTheRightsOfTheUser(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
-	s.apply("apiVersion: v1\nkind: Service\nmetadata: {name: by-hand, namespace: " + s.Namespace + "}\nspec: {ports: [{name: sql, port: 5432}]}\n")
-	s.apply("apiVersion: discovery.k8s.io/v1\nkind: EndpointSlice\nmetadata: {name: by-hand-1, namespace: " + s.Namespace +
-		", labels: {kubernetes.io/service-name: by-hand}}\naddressType: IPv4\nports: [{name: sql, port: 5433}]\nendpoints: [{addresses: [192.0.2.40]}]\n")
-	migrate := []string{"migrate", "endpoints", "--cluster", "--name-suffix=-now"}
+	s.apply("apiVersion: v1\nkind: Service\nmetadata: {name: by-hand, namespace: " + s.Namespace +
+		"}\nspec: {type: ExternalName, externalName: 192.0.2.40, ports: [{name: sql, port: 5432}]}\n")
+	migrate := []string{"migrate", "external-name", "--cluster", "--namespace", s.Namespace, "--name-suffix=-now"}
 	mover, err := s.User("mover")
 	s.Must(err)
 	code, stdout, stderr := s.fairlead(mover.Kubeconfig, migrate...)
 	if code != 2 || stdout != "" {
 		t.Errorf("without rights: exit code %d: %s", code, stdout)
 	}
-	s.Expect(stderr, "migrate endpoints: list services: ", `User "mover" cannot list resource "services"`)
+	s.Expect(stderr, "migrate external-name: list services: ", `User "mover" cannot list resource "services"`)
 	code, first, stderr := s.fairlead(s.Kubeconfig(), migrate...)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)
 	}
-	s.Expect(stderr, "1 ExternalService written", "from EndpointSlice "+s.Namespace+"/by-hand-1, Service "+s.Namespace+"/by-hand")
+	s.Expect(stderr, "1 ExternalService written", "from Service "+s.Namespace+"/by-hand")
 	s.apply(first)
 	s.run("wait", "--for=condition=Ready", "externalservice/by-hand-now", "--timeout=60s")
 	s.publishes("by-hand-now", "192.0.2.40")

@@ -310,10 +310,14 @@ func gateCases() map[string]policyCase {
 	asks := extended(restarted, `gates: [{name: quiet, type: PrometheusQueryEmpty, prometheusQueryEmpty: {query: "up == 0"}}]`)
 	cases["gate-query"] = policyCase{kind: rebootPolicies, spec: asks, rights: restartedRight}
 	for name, c := range map[string]struct{ gate, right, other string }{
-		"pods":     {"{name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {app: job}}}}", "list pods", "get pods"},
-		"external": {"{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}", "get externalservices.networking.fairlead.dev db", "get externalservices.networking.fairlead.dev web"},
-		"workload": {"{name: agent, type: WorkloadAvailable, workloadAvailable: {kind: DaemonSet, name: agent}}", "get daemonsets.apps agent", "get deployments.apps agent"},
-		"chaos":    {"{name: survived, type: ChaosSurvived, chaosSurvived: {name: drill}}", "get chaospods.chaos.fairlead.dev drill", "get externalservices.networking.fairlead.dev drill"},
+		"pods":      {"{name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {app: job}}}}", "list pods", "get pods"},
+		"external":  {"{name: db, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: db, type: Healthy}}", "get externalservices.networking.fairlead.dev db", "get externalservices.networking.fairlead.dev web"},
+		"workload":  {"{name: agent, type: Condition, condition: {apiVersion: apps/v1, kind: DaemonSet, name: agent}}", "get daemonsets.apps agent", "get deployments.apps agent"},
+		"plural-s":  {"{name: web, type: Condition, condition: {apiVersion: networking.k8s.io/v1, kind: Ingress, name: web, type: Ready}}", "get ingresses.networking.k8s.io web", "get ingresss.networking.k8s.io web"},
+		"plural-y":  {"{name: web, type: Condition, condition: {apiVersion: networking.k8s.io/v1, kind: NetworkPolicy, name: web, type: Ready}}", "get networkpolicies.networking.k8s.io web", "get networkpolicys.networking.k8s.io web"},
+		"plural-ay": {"{name: web, type: Condition, condition: {apiVersion: gateway.networking.k8s.io/v1, kind: Gateway, name: web, type: Programmed}}", "get gateways.gateway.networking.k8s.io web", "get gatewaies.gateway.networking.k8s.io web"},
+		"core":      {"{name: web, type: Condition, condition: {apiVersion: v1, kind: Pod, name: web-0, type: Ready}}", "get pods web-0", "get pods.apps web-0"},
+		"chaos":     {"{name: survived, type: Condition, condition: {apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, name: drill, type: Survived}}", "get chaospods.chaos.fairlead.dev drill", "get externalservices.networking.fairlead.dev drill"},
 	} {
 		gated := extended(restarted, "gates: ["+c.gate+"]")
 		cases["gate-"+name] = policyCase{kind: rebootPolicies, spec: gated, rights: restartedRight + "," + c.right}

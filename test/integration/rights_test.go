@@ -120,8 +120,10 @@ func rightsCases() map[string]rightsCase {
 		"verification-authority": restartOf("targets: [{kind: Deployment, name: web}], verification: {probes: [{name: up, host: 192.0.2.1, httpGet: {port: 443}, tls: {caSecretName: roots}}]}", need{right: "get secrets roots", path: "spec.verification.probes[0].tls.caSecretName"}, need{right: "patch deployments.apps web", path: "spec.targets[0]"}),
 		"gate-query":             restartOf("gates: [{name: quiet, type: PrometheusQueryEmpty, prometheusQueryEmpty: {query: up}}]"),
 		"gate-no-pods":           gatedBy("type: NoPods, noPods: {selector: {matchLabels: {app: job}}}", "list pods"),
-		"gate-external-service":  gatedBy("type: ExternalServiceHealthy, externalServiceHealthy: {name: db}", "get externalservices.networking.fairlead.dev db"),
-		"gate-chaos-survived":    gatedBy("type: ChaosSurvived, chaosSurvived: {name: drill}", "get chaospods.chaos.fairlead.dev drill"),
+		"gate-external-service":  gatedBy("type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: db, type: Healthy}", "get externalservices.networking.fairlead.dev db"),
+		"gate-certificate":       gatedBy("type: Condition, condition: {apiVersion: cert-manager.io/v1, kind: Certificate, name: web, type: Ready, maxAge: 1h}", "get certificates.cert-manager.io web"),
+		"gate-pod":               gatedBy("type: Condition, condition: {apiVersion: v1, kind: Pod, name: web-0}", "get pods web-0"),
+		"gate-chaos-pod":         gatedBy("type: Condition, condition: {apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, name: drill, type: Survived}", "get chaospods.chaos.fairlead.dev drill"),
 		"kill-selector":          killing("target: {selector: {matchLabels: {app: web}}}", evicting, seeing),
 		"kill-delete":            killing("target: {workload: {kind: Deployment, name: web}}, action: {type: Delete}", need{right: "delete pods", path: action}, seeing),
 		"kill-authority": killing("target: {workload: {kind: Deployment, name: web}}, verification: {probes: [{name: up, host: 192.0.2.1, httpGet: {port: 443}, tls: {caSecretName: roots}}]}",
@@ -165,7 +167,7 @@ func rightsCases() map[string]rightsCase {
 		if group != "apps" {
 			continue // no gate reads it
 		}
-		cases["gate-"+name] = gatedBy("type: WorkloadAvailable, workloadAvailable: {kind: "+workload+", name: ledger}", "get "+resource+" ledger")
+		cases["gate-"+name] = gatedBy("type: Condition, condition: {apiVersion: apps/v1, kind: "+workload+", name: ledger}", "get "+resource+" ledger")
 	}
 	return cases
 }

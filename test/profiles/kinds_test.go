@@ -142,7 +142,7 @@ func (s *suite) kindsChange() {
 	s.Apply(deployment, "--server-side")
 	s.shows("2", "{.status.availableReplicas}", "deployment/web")
 	s.Apply("{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: web}, spec: {"+restarts+
-		", gates: [{name: survived, type: ChaosSurvived, chaosSurvived: {name: web, within: 24h}}]}}", "--server-side")
+		", gates: [{name: survived, type: Condition, condition: {apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, name: web, type: Survived, maxAge: 24h}}]}}", "--server-side")
 	s.shows("True", ready, "rebootpolicy/web")
 	s.Apply("{apiVersion: v1, kind: Secret, metadata: {name: creds}, stringData: {password: second}}", "--server-side")
 	s.tells("ChaosPod web is not known: the operator's configuration leaves ChaosPod out (kinds)", "rebootpolicy/web")
@@ -152,7 +152,7 @@ func (s *suite) kindsChange() {
 	s.become(of("RebootPolicy"))
 	s.Kubectl("delete", "externalservice", "database", "--wait=false")
 	s.Apply("{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: web}, spec: {"+restarts+
-		", gates: [{name: database, type: ExternalServiceHealthy, externalServiceHealthy: {name: database}}]}}", "--server-side")
+		", gates: [{name: database, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: database, type: Healthy}}]}}", "--server-side")
 	s.tells("ExternalService database is not known: the operator's configuration leaves ExternalService out (kinds)", "rebootpolicy/web")
 	leader := s.replicas[len(s.replicas)-1]
 	s.Eventually(func() error {

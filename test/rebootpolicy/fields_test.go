@@ -57,8 +57,8 @@ var fieldTests = framework.FieldTests{
 		"windows.name", "windows.cron", "windows.duration", "blackouts.name", "blackouts.cron", "blackouts.duration",
 	},
 	"rebootpolicy.TestARestartWaitsBehindEveryClosedGate": {
-		"gates.name", "gates.type", "gates.externalServiceHealthy.name", "gates.workloadAvailable.group", "gates.workloadAvailable.kind",
-		"gates.workloadAvailable.name", "gates.noPods.selector",
+		"gates.name", "gates.type", "gates.condition.apiVersion", "gates.condition.kind", "gates.condition.name", "gates.condition.type",
+		"gates.noPods.selector",
 	},
 	"rebootpolicy.TestNoRestartBeginsWhileAQueryReturnsSomething": {"gates.prometheusQueryEmpty.query"},
 	"rebootpolicy.TestARolloutThatDoesNotCompleteInTimeHasFailed": {"verification.timeout"},
@@ -159,7 +159,7 @@ func restraintCases() []fieldCase {
 			s.set("p", "{blackouts: null, windows: "+hour+"}")
 			s.succeeded("p", 1)
 		}},
-		{fields: []string{"gates.chaosSurvived.name", "gates.chaosSurvived.within"}, spec: web + onConfig + ", suspend: true", acts: func(s *suite) {
+		{fields: []string{"gates.condition.status", "gates.condition.maxAge"}, spec: web + onConfig + ", suspend: true", acts: func(s *suite) {
 			s.Make(`{apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, metadata: {name: c}, spec: {dryRun: false, target: {workload: {kind: Deployment, name: web}},
 				schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s}, verification: {soak: 0s}}}`)
 			s.Merge(chaosv1.GroupVersion.String(), "ChaosPod", "c", fmt.Sprintf("{metadata: {annotations: {%q: %q}}}", chaosv1.RunNowAnnotation, "1"))
@@ -171,10 +171,12 @@ func restraintCases() []fieldCase {
 				}
 				return err
 			})
-			s.set("p", "{suspend: false, gates: [{name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 1s}}]}")
+			s.set("p", "{suspend: false, gates: [{name: survived, type: Condition, condition: {apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, name: c, type: Survived, maxAge: 1s}}]}")
 			s.secret("creds", "password", "second")
 			s.held("p", "web", autorebootv1.ReasonGateClosed)
-			s.set("p", "{gates: [{name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 24h}}]}")
+			s.set("p", "{gates: [{name: survived, type: Condition, condition: {apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, name: c, type: Survived, status: \"False\"}}]}")
+			s.held("p", "web", autorebootv1.ReasonGateClosed)
+			s.set("p", "{gates: [{name: survived, type: Condition, condition: {apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, name: c, type: Survived, status: \"True\", maxAge: 24h}}]}")
 			s.succeeded("p", 1)
 		}},
 	}

@@ -32,7 +32,7 @@ func TestAnInjectedFaultHoldsRestarts(t *testing.T) {
 	s.run(deployment, "web", takes("creds"))
 	s.run(deployment, "bold", takes("creds"))
 	s.run(deployment, "declared", takes("creds"), with("externalservice/db", "metadata", "annotations", common.DependsOnAnnotation))
-	const gate = ", gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]}"
+	const gate = ", gates: [{name: db, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: db, type: Healthy}}]}"
 	s.policy("web", "{"+targets(deployment, "web")+", "+onConfig+gate)
 	s.policy("bold", "{"+targets(deployment, "bold")+", "+onConfig+gate)
 	s.policy("declared", "{"+targets(deployment, "declared")+", "+onConfig+"}")

@@ -76,8 +76,8 @@ func TestARestartWaitsBehindEveryClosedGate(t *testing.T) {
 	s.workload(deployment, "ledger", bare, faulty("unready"))
 	s.run(deployment, "month-end", bare)
 	s.run(deployment, "web", takes("creds"))
-	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+`, gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}},
-		{name: ledger, type: WorkloadAvailable, workloadAvailable: {group: apps, kind: Deployment, name: ledger}}, {name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {app: month-end}}}}]}`)
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+`, gates: [{name: db, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: db, type: Healthy}},
+		{name: ledger, type: Condition, condition: {apiVersion: apps/v1, kind: Deployment, name: ledger}}, {name: no-jobs, type: NoPods, noPods: {selector: {matchLabels: {app: month-end}}}}]}`)
 	s.watching("p", 1)
 	s.secret("creds", "password", "second")
 	closed := func(names, open []string) {
@@ -119,7 +119,7 @@ func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
 	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"))
-	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+`, gates: [{name: absent, type: ExternalServiceHealthy, externalServiceHealthy: {name: absent}}]}`)
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+`, gates: [{name: absent, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: absent, type: Healthy}}]}`)
 	s.watching("p", 1)
 	s.secret("creds", "password", "second")
 	s.held("p", "web", autorebootv1.ReasonGateClosed)

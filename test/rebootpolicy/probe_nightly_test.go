@@ -28,7 +28,7 @@ func TestProbesThatFailBehindAClosedGateRestartNothing(t *testing.T) {
 	server := s.server(s.Servers.TCP(address + ":5432"))
 	s.external("db", address, 5432, metav1.ConditionTrue)
 	s.run(deployment, "web", bare, replicas(2), surge(2))
-	s.policy("p", "{"+targets(deployment, "web")+", "+onProbe(fleet.Port())+`, gates: [{name: db, type: ExternalServiceHealthy, externalServiceHealthy: {name: db}}]}`)
+	s.policy("p", "{"+targets(deployment, "web")+", "+onProbe(fleet.Port())+`, gates: [{name: db, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: db, type: Healthy}}]}`)
 	s.watching("p", 1)
 	sick := s.ips("web")
 	s.checked(fleet, sick, 1)

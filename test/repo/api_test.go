@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 )
 
@@ -92,8 +93,10 @@ func section(page *strings.Builder, path string, schema *apiextensionsv1.JSONSch
 		here := path + "." + name + steps
 		kind := typeOf(&field)
 		switch {
-		case ofKubernetes(item):
+		case name == "template" && ptr.Deref(field.XPreserveUnknownFields, false):
 			kind = "[pod template](https://kubernetes.io/docs/reference/kubernetes-api/workload-resources/pod-template-v1/#PodTemplateSpec)"
+		case here == "spec.template.spec":
+			kind = "[spec of a RebootPolicy](rebootpolicy-v1.md#spec)"
 		case len(item.Properties) > 0:
 			kind = fmt.Sprintf("[%s](#%s)", kind, strings.ToLower(strings.NewReplacer(".", "", "[]", "", "{}", "").Replace(here)))
 			below = append(below, nested{here, item})
@@ -130,12 +133,6 @@ func element(schema *apiextensionsv1.JSONSchemaProps) (*apiextensionsv1.JSONSche
 		return inner, "{}" + steps
 	}
 	return schema, ""
-}
-
-// ofKubernetes reports whether an object is a pod template, which the reference of Kubernetes documents.
-func ofKubernetes(schema *apiextensionsv1.JSONSchemaProps) bool {
-	spec, ok := schema.Properties["spec"]
-	return ok && len(spec.Properties["containers"].Type) > 0
 }
 
 func typeOf(schema *apiextensionsv1.JSONSchemaProps) string {

@@ -6,6 +6,7 @@ package admission
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"net/http"
 	"reflect"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	stock "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -32,7 +34,7 @@ func Handlers[T client.Object](o Options, m Mutator[T], v Validator[T]) map[stri
 			return mutate(ctx, req, defaulter)
 		}),
 		ValidatePath(o.Kind): newHandler(o, "validating", func(ctx context.Context, req Request) stock.Response {
-			return validate(ctx, req, validator)
+			return e.validate(ctx, req, validator)
 		}),
 	}
 }
@@ -54,8 +56,9 @@ var (
 // call is what a handler and the method that the stock handler calls tell each other.
 type call struct {
 	req     Request
-	decoded bool   // the method was called
-	patch   []byte // RFC 6902; nil where there is nothing to change
+	decoded bool            // the method was called
+	patch   []byte          // RFC 6902; nil where there is nothing to change
+	fields  field.ErrorList // of Validator.Fields
 }
 
 type callKey struct{}
@@ -89,13 +92,20 @@ func mutate(ctx context.Context, req Request, by stock.Handler) stock.Response {
 }
 
 // validate refuses what does not decode.
-func validate(ctx context.Context, req Request, by stock.Handler) stock.Response {
+func (e *engine[T]) validate(ctx context.Context, req Request, by stock.Handler) stock.Response {
 	c := &call{req: req}
-	resp := c.handle(ctx, by)
-	if !c.decoded {
-		return failed(apierrors.NewBadRequest(label(req) + ": " + review.Cut(resp.Result.Message, maxMessage)))
+	if e.validator.Fields != nil {
+		c.fields = e.validator.Fields(req.Object.Raw, req.OldObject.Raw)
 	}
-	return resp
+	resp := c.handle(ctx, by)
+	if c.decoded {
+		return resp
+	}
+	var status *apierrors.StatusError
+	if _, err := asWritten(req, nil, c.fields); errors.As(err, &status) {
+		return failed(status)
+	}
+	return failed(apierrors.NewBadRequest(label(req) + ": " + review.Cut(resp.Result.Message, maxMessage)))
 }
 
 // Default makes the patch. It leaves obj alone, so that the stock handler makes none: that would write the whole object as
@@ -148,12 +158,12 @@ func (e *engine[T]) change(ctx context.Context, req Request, obj T) error {
 
 // ValidateCreate validates an update as well.
 func (e *engine[T]) ValidateCreate(ctx context.Context, obj T) (stock.Warnings, error) {
-	req := callOf(ctx).req
+	c := callOf(ctx)
 	if e.validator.Validate == nil {
-		return nil, nil
+		return asWritten(c.req, nil, c.fields)
 	}
-	warnings, errs := e.validator.Validate(ctx, req, obj, e.stored(req))
-	return asWritten(req, warnings, errs)
+	warnings, errs := e.validator.Validate(ctx, c.req, obj, e.stored(c.req))
+	return asWritten(c.req, warnings, append(c.fields, errs...))
 }
 
 // ValidateUpdate is not called.

@@ -57,6 +57,9 @@ type Mutator[T client.Object] struct {
 
 // Validator decides whether an object is admitted.
 type Validator[T client.Object] struct {
+	// Fields returns errors of fields that the schema does not check, such as names that T does not know. The objects are the
+	// JSON of the request; old is nil unless the operation is Update. Defaults to nil: the schema checks all.
+	Fields func(obj, old []byte) field.ErrorList
 	// Validate returns warnings, and errors that refuse the object. Old is nil unless the operation is Update, and also
 	// where the stored object is so broken that it does not decode as a T. Defaults to nil: all is admitted.
 	Validate func(ctx context.Context, req Request, obj, old T) (warnings []string, errs field.ErrorList)

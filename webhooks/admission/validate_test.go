@@ -4,6 +4,7 @@
 package admission
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -95,6 +96,32 @@ func TestAnObjectThatFitsNoTypeIsLeftToTheSchema(t *testing.T) {
 				if got.Allowed || got.Result.Code != 400 || !strings.HasPrefix(got.Result.Message, "Toy shop/car: ") || len(got.Result.Message) > 1100 {
 					t.Errorf("%s: the validating webhook answered %+v", operation, got.Result)
 				}
+			}
+		})
+	}
+}
+
+// What the schema does not look into is checked in JSON, whether it decodes or not, beside the rules.
+func TestFieldsOfWhichTheSchemaKnowsNothingAreNamed(t *testing.T) {
+	h := newValidating(Options{Kind: toyKind}, Validator[*toy]{Validate: checkToy, Fields: func(obj, old []byte) field.ErrorList {
+		if bytes.Contains(old, []byte("lode")) || !bytes.Contains(obj, []byte("lode")) {
+			return nil
+		}
+		return field.ErrorList{field.Forbidden(field.NewPath("spec", "lode"), "unknown")}
+	}})
+	for name, test := range map[string]struct {
+		object, old, want string
+	}{
+		"it decodes":         {`{"lode":1}`, `{}`, "spec.lode: Forbidden: unknown"},
+		"and breaks a rule":  {`{"lode":1,"size":-1}`, `{}`, "[spec.lode: Forbidden: unknown, spec.size: Invalid value: -1: must not be negative]"},
+		"it does not decode": {`{"lode":1,"size":"big"}`, `{}`, "spec.lode: Forbidden: unknown"},
+		"it stood before":    {`{"lode":1}`, `{"lode":1}`, ""},
+		"another does not":   {`{"size":"big"}`, `{}`, "Toy shop/car: "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := answerOf(t, post(h, reviewOf("UPDATE", toyJSON(test.object), toyJSON(test.old))))
+			if got.Allowed != (test.want == "") || !got.Allowed && !strings.Contains(got.Result.Message, test.want) {
+				t.Errorf("allowed %t: %+v, want %q", got.Allowed, got.Result, test.want)
 			}
 		})
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
@@ -39,7 +40,7 @@ func (r *FailureRecorder) Record(f Failure) {
 		Regarding: corev1.ObjectReference{
 			APIVersion: f.APIVersion, Kind: f.Kind, Namespace: f.Namespace, Name: f.Name, UID: types.UID(f.UID),
 		},
-		Reason: "ConversionFailed", Action: "Convert",
+		Reason: common.EventConversionFailed, Action: "Convert",
 		Note: fmt.Sprintf("This object cannot be converted to %s, so that every list at that version fails. `%s` names what to fix; so does the operator's log.",
 			f.Desired, tolerantcache.Remedy),
 	})

@@ -69,7 +69,8 @@ type ClusterRebootPolicySpec struct {
 
 // RebootPolicyTemplate is a RebootPolicy that is made in several namespaces.
 type RebootPolicyTemplate struct {
-	// spec of the policy. Each name in it is one of the namespace in which the policy is made.
+	// spec of the policy: `kubectl explain rebootpolicy.spec` describes its fields. Each name in it is one of the namespace in
+	// which the policy is made.
 	//
 	// +required
 	Spec RebootPolicySpec `json:"spec,omitzero"`
@@ -137,18 +138,6 @@ type NamespaceRefusal struct {
 	// +required
 	Message string `json:"message,omitempty"`
 }
-
-// The reasons of Ready of a ClusterRebootPolicy, beside InvalidSpec and Forbidden.
-const (
-	// ClusterReasonInStep goes with true: each selected namespace with a workload for the policy has it as the template says.
-	ClusterReasonInStep = "InStep"
-	// ClusterReasonNotInStep says that policies are being made, changed or deleted.
-	ClusterReasonNotInStep = "NotInStep"
-	// ClusterReasonNameTaken says that a namespace has another RebootPolicy of that name, which is left as it is.
-	ClusterReasonNameTaken = "NameTaken"
-	// ClusterReasonChangedRepeatedly says that another writer changes a policy again and again, which is reverted.
-	ClusterReasonChangedRepeatedly = "ChangedRepeatedly"
-)
 
 // ClusterPolicyLabel is on a RebootPolicy that a ClusterRebootPolicy has made, with its name.
 const ClusterPolicyLabel = "autoreboot.fairlead.dev/cluster-policy"

@@ -3,20 +3,22 @@
 
 package v1
 
-import "github.com/fairlead-dev/fairlead/api/common"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/fairlead-dev/fairlead/api/common"
+)
 
 // GateType is a kind of condition for a restart to start.
 //
-// +kubebuilder:validation:Enum=ExternalServiceHealthy;WorkloadAvailable;NoPods;ChaosSurvived;PrometheusQueryEmpty;Approval
+// +kubebuilder:validation:Enum=Condition;NoPods;PrometheusQueryEmpty;Approval
 type GateType string
 
 // The types of gate; each goes with the member of its name, except Approval, which has none.
 const (
-	GateExternalServiceHealthy GateType = "ExternalServiceHealthy"
-	GateWorkloadAvailable      GateType = "WorkloadAvailable"
-	GateNoPods                 GateType = "NoPods"
-	GateChaosSurvived          GateType = "ChaosSurvived"
-	GatePrometheusQueryEmpty   GateType = "PrometheusQueryEmpty"
+	GateCondition            GateType = "Condition"
+	GateNoPods               GateType = "NoPods"
+	GatePrometheusQueryEmpty GateType = "PrometheusQueryEmpty"
 	// GateApproval is open for the restarts that a person has approved, and closes again with their next ones.
 	GateApproval GateType = "Approval"
 )
@@ -24,10 +26,8 @@ const (
 // Gate is a condition that must hold for a restart to start. It is about objects of the policy's
 // own namespace, what a Prometheus server says, or what a person has approved.
 //
-// +kubebuilder:validation:XValidation:rule="(self.type == 'ExternalServiceHealthy') == has(self.externalServiceHealthy)",message="type ExternalServiceHealthy and externalServiceHealthy go together: set both or neither"
-// +kubebuilder:validation:XValidation:rule="(self.type == 'WorkloadAvailable') == has(self.workloadAvailable)",message="type WorkloadAvailable and workloadAvailable go together: set both or neither"
+// +kubebuilder:validation:XValidation:rule="(self.type == 'Condition') == has(self.condition)",message="type Condition and condition go together: set both or neither"
 // +kubebuilder:validation:XValidation:rule="(self.type == 'NoPods') == has(self.noPods)",message="type NoPods and noPods go together: set both or neither"
-// +kubebuilder:validation:XValidation:rule="(self.type == 'ChaosSurvived') == has(self.chaosSurvived)",message="type ChaosSurvived and chaosSurvived go together: set both or neither"
 // +kubebuilder:validation:XValidation:rule="(self.type == 'PrometheusQueryEmpty') == has(self.prometheusQueryEmpty)",message="type PrometheusQueryEmpty and prometheusQueryEmpty go together: set both or neither"
 // +union
 type Gate struct {
@@ -46,27 +46,16 @@ type Gate struct {
 	// +required
 	Type GateType `json:"type,omitempty"`
 
-	// externalServiceHealthy is open while an ExternalService is Healthy.
+	// condition is open while an object has a condition. It is closed while that is unknown: the object is missing, is being
+	// deleted, or cannot be read, or the condition is missing or of an earlier generation.
 	//
 	// +optional
-	ExternalServiceHealthy *ExternalServiceHealthy `json:"externalServiceHealthy,omitempty"`
-
-	// workloadAvailable is open while all desired replicas of a Deployment, StatefulSet or DaemonSet are available.
-	//
-	// +kubebuilder:validation:XValidation:rule="!has(self.group) || self.group == 'apps'",message="group must be apps",fieldPath=".group"
-	// +kubebuilder:validation:XValidation:rule="self.kind in ['Deployment', 'StatefulSet', 'DaemonSet']",message="kind must be Deployment, StatefulSet or DaemonSet",fieldPath=".kind"
-	// +optional
-	WorkloadAvailable *common.WorkloadReference `json:"workloadAvailable,omitempty"`
+	Condition *ObjectCondition `json:"condition,omitempty"`
 
 	// noPods is open while a selector matches no pod that has not finished.
 	//
 	// +optional
 	NoPods *NoPods `json:"noPods,omitempty"`
-
-	// chaosSurvived is open while the last run of a ChaosPod that killed pods was survived, and is recent enough.
-	//
-	// +optional
-	ChaosSurvived *ChaosSurvived `json:"chaosSurvived,omitempty"`
 
 	// prometheusQueryEmpty is open while a query returns nothing, as an alerting rule is quiet while its expression does. It is
 	// evaluated every 15 seconds, by the server that the operator's configuration names in rebootPolicies.prometheus.
@@ -75,14 +64,55 @@ type Gate struct {
 	PrometheusQueryEmpty *PrometheusQueryEmpty `json:"prometheusQueryEmpty,omitempty"`
 }
 
-// ExternalServiceHealthy is open while an ExternalService is Healthy.
-type ExternalServiceHealthy struct {
-	// name of the ExternalService.
+// ObjectCondition is a condition of an object of the policy's namespace. The writer of the policy needs the right to get the
+// object, and so does the operator. An ExternalService, a ChaosPod, a Deployment, a StatefulSet and a DaemonSet are watched. An
+// object of another kind is read every 15 seconds, as the resource that is named by the plural of its kind.
+//
+// +kubebuilder:validation:XValidation:rule="self.apiVersion != 'v1' || !(self.kind.lowerAscii() in ['secret', 'configmap'])",message="Secrets and ConfigMaps have no conditions: name an object of another kind",fieldPath=".kind"
+// +kubebuilder:validation:XValidation:rule="has(self.type) || !has(self.status)",message="set type as well: status is that of a condition",fieldPath=".status"
+// +kubebuilder:validation:XValidation:rule="has(self.type) || !has(self.maxAge)",message="set type as well: maxAge is that of a condition",fieldPath=".maxAge"
+type ObjectCondition struct {
+	// apiVersion of the object, as in its manifest: apps/v1.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=317
+	// +required
+	APIVersion string `json:"apiVersion,omitempty"`
+
+	// kind of the object, as in its manifest: Deployment. It cannot be a Secret or a ConfigMap.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[A-Z][A-Za-z0-9]*$')",message="must be a kind as in a manifest, such as Deployment: letters and digits, the first an upper-case letter"
+	// +required
+	Kind string `json:"kind,omitempty"`
+
+	// name of the object.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
 	// +required
 	Name string `json:"name,omitempty"`
+
+	// type of the condition, such as Ready. Defaults to none: a Deployment, StatefulSet or DaemonSet must be rolled out and have
+	// all desired replicas available, and an object of another kind must be current by the rules of kstatus.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=316
+	// +optional
+	Type string `json:"type,omitempty"`
+
+	// status that the condition must have: True or False. Defaults to True. It needs type.
+	//
+	// +kubebuilder:validation:Enum="True";"False"
+	// +optional
+	Status metav1.ConditionStatus `json:"status,omitempty"`
+
+	// maxAge is how long ago the lastTransitionTime of the condition may be. That of Survived, of a ChaosPod, is the end of its last
+	// verified run. Defaults to none: any time counts. It needs type.
+	//
+	// +optional
+	MaxAge *common.Duration `json:"maxAge,omitempty"`
 }
 
 // NoPods is open while no pod that has not finished is selected.
@@ -91,21 +121,6 @@ type NoPods struct {
 	//
 	// +required
 	Selector *common.LabelSelector `json:"selector,omitempty"`
-}
-
-// ChaosSurvived is open while the last run of a ChaosPod that killed pods was survived.
-type ChaosSurvived struct {
-	// name of the ChaosPod.
-	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=253
-	// +required
-	Name string `json:"name,omitempty"`
-
-	// within is how long ago that run may have begun. A dry run proves nothing. The default is 168h.
-	//
-	// +optional
-	Within *common.Duration `json:"within,omitempty"`
 }
 
 // PrometheusQueryEmpty is open while a query returns nothing. It is closed while the query fails, has no result yet, or has an

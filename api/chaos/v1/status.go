@@ -5,7 +5,6 @@ package v1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/fairlead-dev/fairlead/api/common"
 )
@@ -113,13 +112,6 @@ type ChaosPodStatus struct {
 	//
 	// +optional
 	Halt *common.Halt `json:"halt,omitempty"`
-
-	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion writes
-	// it; clients must not change it.
-	//
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +optional
-	V1Alpha1 *runtime.RawExtension `json:"v1alpha1,omitempty"`
 }
 
 // RunPhase is how far a run has come.

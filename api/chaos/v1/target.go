@@ -26,9 +26,12 @@ type Target struct {
 	// +optional
 	Selector *common.LabelSelector `json:"selector,omitempty"`
 
-	// template is a pod that Fairlead itself keeps running, as a canary, and kills. It can be
-	// neither added to an object nor removed from it.
+	// template is a pod template, as in a Deployment: `kubectl explain pod.spec` describes its fields. Fairlead keeps the pod
+	// running, as a canary, and kills it. You can neither add a template to an object nor remove it.
 	//
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
 }

@@ -41,6 +41,9 @@ type ChaosPodSpec struct {
 
 	// template is target.template of v1: a pod that Fairlead itself keeps running, and kills.
 	//
+	// +kubebuilder:validation:Schemaless
+	// +kubebuilder:validation:Type=object
+	// +kubebuilder:pruning:PreserveUnknownFields
 	// +optional
 	Template *corev1.PodTemplateSpec `json:"template,omitempty"`
 

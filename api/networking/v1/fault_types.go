@@ -136,34 +136,3 @@ const (
 
 // Lasts reports whether the fault has begun and not ended.
 func (f *FaultStatus) Lasts() bool { return f != nil && f.StartTime != nil && f.CompletionTime == nil }
-
-// Reasons of FaultInjected. While a fault lasts it is True, with the type of the fault as reason;
-// otherwise it is False with one of these.
-const (
-	// ReasonNoFaultRequested: the object has no annotation that requests one.
-	ReasonNoFaultRequested = "NoFaultRequested"
-	// ReasonFaultPending: the fault has not begun yet.
-	ReasonFaultPending = "FaultPending"
-	// ReasonFaultRefused: the fault does not begin, and why.
-	ReasonFaultRefused = "FaultRefused"
-	// ReasonFaultEnded: the fault has ended.
-	ReasonFaultEnded = "FaultEnded"
-)
-
-// Outcomes of a fault (status.fault.outcome).
-const (
-	// FaultOutcomeRefused: it did not begin.
-	FaultOutcomeRefused = "Refused"
-	// FaultOutcomeDeadlineReached: the deadline has passed.
-	FaultOutcomeDeadlineReached = "DeadlineReached"
-	// FaultOutcomeWithdrawn: the annotation was removed or changed.
-	FaultOutcomeWithdrawn = "Withdrawn"
-	// FaultOutcomeRealFailure: something failed that the fault did not break.
-	FaultOutcomeRealFailure = "RealFailure"
-	// FaultOutcomeBlackout: a blackout of the cluster began, or it is not known whether one did.
-	FaultOutcomeBlackout = "Blackout"
-	// FaultOutcomeSpecChanged: the spec no longer has what the fault needs, or is suspended, or the object is deleted.
-	FaultOutcomeSpecChanged = "SpecChanged"
-	// FaultOutcomeClockChanged: the clock was set back, so that it is not known whether the deadline has passed.
-	FaultOutcomeClockChanged = "ClockChanged"
-)

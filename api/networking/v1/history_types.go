@@ -27,18 +27,6 @@ const (
 	ResultRefused = "Refused"
 )
 
-// Reasons of a failover or failback, beside PriorityUnhealthy and FaultInjected of the condition FailedOver. A fault has its
-// outcome as reason.
-const (
-	// ReasonPriorityRecovered: the more preferred priority has had enough healthy addresses for failbackDelay.
-	ReasonPriorityRecovered = "PriorityRecovered"
-	// ReasonFailbackRequested: a user requested the failback.
-	ReasonFailbackRequested = "FailbackRequested"
-	// ReasonFaultEnded is a reason of FaultInjected as well: a fault had published another priority.
-	// ReasonPriorityRemoved: the spec has no active endpoint any more of what was published.
-	ReasonPriorityRemoved = "PriorityRemoved"
-)
-
 // ChangeRecord is a change of the published priority, or a fault that has ended, with the result Succeeded, Failed, Aborted
 // or Refused.
 type ChangeRecord struct {

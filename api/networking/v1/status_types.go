@@ -5,7 +5,6 @@ package v1
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -78,13 +77,6 @@ type ExternalServiceStatus struct {
 	// +listMapKey=name
 	// +optional
 	Endpoints []EndpointStatus `json:"endpoints,omitempty"`
-
-	// v1alpha1 is a status that was written at v1alpha1, where v1 cannot express all of it. Conversion writes
-	// it; clients must not change it.
-	//
-	// +kubebuilder:pruning:PreserveUnknownFields
-	// +optional
-	V1Alpha1 *runtime.RawExtension `json:"v1alpha1,omitempty"`
 }
 
 // ServiceReference names the Service that an ExternalService made.

@@ -56,7 +56,7 @@ func New(o Options) (*Runner, error) {
 	r.elector, err = leaderelection.New(leaderelection.Options{
 		Leases: o.Leases, Namespace: o.Namespace, Name: o.Name, Identity: o.Identity,
 		LeaseDuration: o.LeaseDuration, RenewDeadline: o.RenewDeadline, RetryPeriod: o.RetryPeriod,
-		DrainTimeout: forever, LossTimeout: forever, Work: "the command", Logger: o.Logger, Record: r.record,
+		Logger: o.Logger, Record: r.record,
 	})
 	if err != nil {
 		return nil, err

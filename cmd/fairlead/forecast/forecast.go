@@ -193,7 +193,7 @@ func (f *Forecast) expect(policy *autorebootv1.RebootPolicy, restarts []rebootpo
 }
 
 func holdOf(h *restart.Hold) Hold {
-	out := Hold{Reason: h.Reason, Message: h.Message, Remedy: inspect.Remedy(inspect.RebootPolicy, h.Reason)}
+	out := Hold{Reason: h.Reason, Message: h.Message, Remedy: inspect.Remedy(inspect.RebootPolicy, common.ConditionWaiting, h.Reason)}
 	if !h.Until.IsZero() {
 		until := metav1.NewTime(h.Until)
 		out.Until = &until

@@ -83,7 +83,7 @@ func full(kind string, i int) client.Object {
 		o := payments("NothingPending")
 		o.ObjectMeta, o.Status.Conditions, o.Status.Targets[0].Pending = metadata, conditions, nil
 		o.Status.History = []autorebootv1.RestartRecord{{Record: record(since), Triggers: []string{"config"}, Target: common.WorkloadReference{Kind: "Deployment", Name: name}}}
-		o.Spec.Targets[0].Name, o.Status.Targets[0].Name, o.Spec.Gates[0].ExternalServiceHealthy.Name = name, name, name
+		o.Spec.Targets[0].Name, o.Status.Targets[0].Name, o.Spec.Gates[0].Condition.Name = name, name, name
 		return o
 	case ChaosPod:
 		o := killer(name, name)

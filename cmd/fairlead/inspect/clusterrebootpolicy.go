@@ -158,10 +158,9 @@ const (
 )
 
 var causeRemedies = map[string]string{
-	causeOwes:  "Wait. Where none is made, no admission webhook is called for the namespace, or the status of the ClusterRebootPolicy says what refuses it.",
-	causeOther: nothing,
-	causeOut:   "Remove the annotation, if the workload is to be restarted.",
-	causeAsks:  "Set the annotation " + common.RestartOnChangeAnnotation + " on the workload, if it is to be restarted.",
+	causeOwes: "Wait. Where none is made, no admission webhook is called for the namespace, or the status of the ClusterRebootPolicy says what refuses it.",
+	causeOut:  "Remove the annotation, if the workload is to be restarted.",
+	causeAsks: "Set the annotation " + common.RestartOnChangeAnnotation + " on the workload, if it is to be restarted.",
 }
 
 // causeIn returns why a namespace with these workloads has no policy of a ClusterRebootPolicy, and what that is about.

@@ -5,8 +5,8 @@
 //
 // Read lists each kind once, page by page, with the rights of the user; ReadWith lists those that matter to one object. New
 // makes a Graph of what was read: which object refers to which, and the health of each. Explain tells why an object is as it
-// is, by the reasons of its conditions, whose meanings and remedies are in reasons_*.go, one for each reason of
-// docs/reference/conditions.md. It names a request only where the object acts on it now.
+// is, by the reasons of its conditions, whose meanings and remedies are the rows in reasons.go of the API packages. It names a
+// request only where the object acts on it now.
 //
 // It writes nothing. What could not be read is named, and is never healthy.
 package inspect

@@ -6,9 +6,11 @@ package inspect
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
@@ -30,7 +32,7 @@ type Finding struct {
 	Until *metav1.Time `json:"until,omitempty"`
 	// Message is what was observed, in the words of the operator.
 	Message string `json:"message,omitempty"`
-	// Meaning explains the reason, and what happens next by itself.
+	// Meaning explains the reason.
 	Meaning string `json:"meaning,omitempty"`
 	Remedy  string `json:"remedy,omitempty"`
 	// Override names the command that overrides it, or states that none does. It is empty where nothing waits.
@@ -156,28 +158,37 @@ func (e *explainer) conditions(o *Object) (found []Finding) {
 // finding explains a reason; waits tells that something is held by it.
 func (e *explainer) finding(o *Object, about, reason string, waits bool) Finding {
 	f := Finding{Reason: reason}
-	m, known := meaningOf(o.Kind, about, reason)
+	r, known := reasonOf(o.Kind, about, reason)
 	if !known && reason != "" {
-		m = Meaning{Text: "This version of fairlead does not know the reason.", Remedy: "Use the version of fairlead that the operator has."}
+		r = common.Reason{Meaning: "This version of fairlead does not know the reason.", Remedy: "Use the version of fairlead that the operator has."}
 	}
-	f.Meaning, f.Remedy = m.Text, m.Remedy
-	if m.Verb != "" && isHaltedFor(o, about, reason) {
-		m.Verb = VerbResume
+	f.Meaning, f.Remedy = r.Meaning, r.Remedy
+	command, requests := strings.CutPrefix(r.Verb, "fairlead ")
+	verb, arguments, _ := strings.Cut(command, " ")
+	if requests && isHaltedFor(o, about, reason) {
+		verb, arguments = VerbResume, ""
 	}
-	if m.Verb == "" {
-		if waits {
-			f.Override = notOverridden[o.Kind]
-		}
-		return f
+	isIgnored, why := false, ""
+	if requests {
+		isIgnored, why = e.ignores(o, verb, reason)
 	}
-	switch isIgnored, why := e.ignores(o, m.Verb, reason); {
+	switch {
 	case isIgnored:
-		f.Override, f.Remedy = why, m.Unrequested
-	case m.Verb != VerbFault:
-		f.Override = fmt.Sprintf("`fairlead %s %s -n %s` overrides it, by the annotation %s.", m.Verb, o.Argument(), o.Namespace, annotations[m.Verb][o.Kind])
+		f.Override = why
+	case requests:
+		f.Override = fmt.Sprintf(effects[waits && verb != VerbFault], strings.TrimSpace(
+			fmt.Sprintf("fairlead %s %s -n %s %s", verb, o.Argument(), o.Namespace, arguments)), annotations[verb][o.Kind])
+	case waits:
+		f.Override = notOverridden[o.Kind]
+	}
+	if r.Verb != "" && !requests {
+		f.Remedy += " Use `" + r.Verb + "`."
 	}
 	return f
 }
+
+// effects are sentences about a command and the annotation that it sets, by whether it overrides what an object waits for.
+var effects = map[bool]string{true: "`%s` overrides it, by the annotation %s.", false: "Run `%s`, which sets the annotation %s."}
 
 // notOverridden are sentences about what waits, that no request ends it.
 var notOverridden = map[string]string{

@@ -54,7 +54,7 @@ func (e *explainer) externalService(o *Object) (found []Finding) {
 
 // last is the finding of the latest entry of a history.
 func (e *explainer) last(o *Object, about string, r *common.Record) Finding {
-	f := e.finding(o, aboutHistory, r.Reason, false)
+	f := e.finding(o, ofHistory, r.Reason, false)
 	f.About, f.Status, f.Message, f.Since, f.Override = about, r.Result, r.Message, r.CompletionTime, ""
 	return f
 }
@@ -65,7 +65,7 @@ func (e *explainer) address(
 ) Finding {
 	f := Finding{Status: string(a.Health)}
 	if a.Health != "" || a.Reason != "" {
-		f = e.finding(o, aboutAddress, a.Reason, false)
+		f = e.finding(o, ofAddress, a.Reason, false)
 		f.Status = string(a.Health)
 	}
 	f.About, f.Since = fmt.Sprintf("address %s of endpoint %s", a.IP, endpoint.Name), a.LastTransitionTime

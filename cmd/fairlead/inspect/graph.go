@@ -206,14 +206,10 @@ func (g *Graph) relatePolicy(o *Object, policy *autorebootv1.RebootPolicy) {
 	}
 	for i := range policy.Spec.Gates {
 		gate := &policy.Spec.Gates[i]
-		role := "gate " + gate.Name
-		switch {
-		case gate.ExternalServiceHealthy != nil:
-			g.need(o, role, ExternalService, gate.ExternalServiceHealthy.Name)
-		case gate.ChaosSurvived != nil:
-			g.need(o, role, ChaosPod, gate.ChaosSurvived.Name)
-		case gate.WorkloadAvailable != nil:
-			g.need(o, role, string(gate.WorkloadAvailable.Kind), gate.WorkloadAvailable.Name)
+		if c := gate.Condition; c != nil {
+			if known := kindOf(c.Kind); known.Kind != "" && known.group.Group == rebootpolicy.ResourceOf(c).Group {
+				g.need(o, "gate "+gate.Name, c.Kind, c.Name)
+			}
 		}
 	}
 	for i := range policy.Spec.Triggers {

@@ -140,7 +140,7 @@ func TestAStateThatNobodyReconcilesIsNotKnown(t *testing.T) {
 			if lacks && strings.Index(why.String(), "Operator is Failed") > strings.Index(why.String(), "FailedOver is True") {
 				t.Errorf("it is not said first:\n%s", &why)
 			}
-			if c.lacks == "" && !strings.Contains(why.String(), "`fairlead failback externalservice/db -n shop` overrides it") {
+			if c.lacks == "" && !strings.Contains(why.String(), "Run `fairlead failback externalservice/db -n shop`") {
 				t.Errorf("without its remedy:\n%s", &why)
 			}
 		})

@@ -30,7 +30,7 @@ func TestWhyListsNoMoreKindsThanItNames(t *testing.T) {
 	s := shop(autorebootv1.ReasonGateClosed)
 	worker, guarded := deployment("worker", 0), payments(autorebootv1.ReasonGateClosed)
 	worker.Annotations = map[string]string{common.DependsOnAnnotation: "externalservice/db"}
-	guarded.Name, guarded.Spec.Gates = "guarded", []autorebootv1.Gate{{Name: "survived", ChaosSurvived: &autorebootv1.ChaosSurvived{Name: "killer"}}}
+	guarded.Name, guarded.Spec.Gates = "guarded", []autorebootv1.Gate{{Name: "survived", Condition: &autorebootv1.ObjectCondition{APIVersion: "chaos.fairlead.dev/v1", Kind: "ChaosPod", Name: "killer", Type: "Survived"}}}
 	killer := killer("killer", "worker")
 	killer.Status.Conditions = []metav1.Condition{condition("Ready", "True", "Idle", ""), condition("Waiting", "True", "Unstable", "no")}
 	s.objects["deployments"] = append(s.objects["deployments"], worker)

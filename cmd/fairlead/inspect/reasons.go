@@ -4,23 +4,14 @@
 package inspect
 
 import (
+	"slices"
+	"strings"
+
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
-
-// Meaning explains a reason.
-type Meaning struct {
-	// Text is what the reason means, and what happens next by itself.
-	Text string
-	// Remedy is what a person can do, or that nothing is to be done.
-	Remedy string
-	// Verb is the request that overrides what holds, or goes on after it; empty where none does.
-	Verb string
-	// Unrequested is what of Remedy helps where the object does not act on the request; it may be empty.
-	Unrequested string
-}
 
 // The verbs that request something once, by an annotation.
 const (
@@ -45,56 +36,51 @@ var annotations = map[string]map[string]string{
 // Annotation returns the annotation by which a verb requests something of a kind; empty where it cannot.
 func Annotation(verb, kind string) string { return annotations[verb][kind] }
 
-// What the reasons of an object that are of no condition are about.
+// Entries of a status that have reasons, as common.Reason names them.
 const (
-	aboutAddress = "Address"
-	aboutHistory = "History"
+	ofAddress = "Address"
+	ofHistory = "History"
+	ofTarget  = "Target"
+	ofTrigger = "Trigger"
+	ofEvent   = "Event"
 )
 
-const nothing = "Nothing is to be done."
-
-// meanings of the reasons of a kind, by the reason, or by the type of the condition, a slash and the reason where a reason
-// has another meaning there.
-var meanings = map[string]map[string]Meaning{
-	ExternalService: externalServiceMeanings,
-	RebootPolicy:    rebootPolicyMeanings,
-	ChaosPod:        chaosPodMeanings,
-
-	ClusterRebootPolicy: clusterRebootPolicyMeanings,
+// rows are the reasons of each kind.
+var rows = map[string][]common.Reason{
+	ExternalService: networkingv1.Reasons, RebootPolicy: autorebootv1.Reasons, ChaosPod: chaosv1.Reasons,
+	ClusterRebootPolicy: autorebootv1.ClusterReasons,
 }
 
-// sharedMeanings are of reasons that mean the same in each kind.
-var sharedMeanings = map[string]Meaning{
-	common.ReasonNothingPending:  {Text: "Nothing waits.", Remedy: nothing},
-	common.ReasonSuspendedBySpec: {Text: "spec.suspend is true: nothing begins until it is false.", Remedy: "Set spec.suspend to false."},
-	common.ReasonNotSuspended:    {Text: "spec.suspend is not set.", Remedy: nothing},
-	common.ReasonInvalidSpec: {Text: "The stored spec breaks a rule, as it can where it was written before the rule or without admission.",
-		Remedy: "Correct the field that the message names; `fairlead vet --cluster` names each."},
-	common.ReasonForbidden: {Text: "A right is missing, of the operator, of the ServiceAccount that the spec names, or of who wrote the object. It is tried again.",
-		Remedy: "Grant the right that the message names, or have a user who has it write the object again."},
-	common.ReasonWriteRefused: {Text: "The API server refuses a write, and the message has its words. It is tried again by itself.",
-		Remedy: "Change the quota, the policy or the webhook that the message names."},
-	common.ReasonProbesInconclusive: {Text: "So many checks fail at once that the fault is probably the operator's own, so that they decide nothing now. It ends by itself.",
-		Remedy: "See whether the nodes of the operator reach the network, the API server and DNS."},
+// Reasons returns what the reasons of a kind mean, in the order in which they are listed.
+func Reasons(kind string) []common.Reason { return rows[kind] }
+
+// Remedy returns what you can do about a reason of a condition; empty where you need not act.
+func Remedy(kind, condition, reason string) string {
+	r, _ := reasonOf(kind, condition, reason)
+	return r.Remedy
 }
 
-// Remedy returns what a person can do about a reason; empty where nothing is to be done.
-func Remedy(kind, reason string) string {
-	m, _ := meaningOf(kind, "", reason)
-	if m.Remedy == nothing {
-		return ""
-	}
-	return m.Remedy
-}
-
-// meaningOf returns what a reason means in a kind; about is the type of the condition, or what else it is of.
-func meaningOf(kind, about, reason string) (Meaning, bool) {
-	for _, from := range []map[string]Meaning{meanings[kind], sharedMeanings} {
-		for _, key := range []string{about + "/" + reason, reason} {
-			if m, has := from[key]; has {
-				return m, true
-			}
+// reasonOf returns the row of a reason of a condition or an entry of the status. Where that has none, it is the first row of the
+// kind that is not of an Event alone: an entry of the history can have a reason of a condition.
+func reasonOf(kind, of, reason string) (found common.Reason, known bool) {
+	for _, r := range rows[kind] {
+		on := places(r)
+		switch {
+		case r.Name != reason:
+		case slices.Contains(on, of):
+			return r, true
+		case !known && slices.ContainsFunc(on, func(place string) bool { return place != ofEvent }):
+			found, known = r, true
 		}
 	}
-	return Meaning{}, false
+	return found, known
+}
+
+// places are the conditions and entries that have a reason, without statuses.
+func places(r common.Reason) (all []string) {
+	for place := range strings.FieldsSeq(r.On) {
+		place, _, _ = strings.Cut(place, "=")
+		all = append(all, place)
+	}
+	return all
 }

@@ -126,7 +126,7 @@ func requested(policy *v1.RebootPolicy, p *v1.PendingRestart) string {
 func (e *explainer) inFlight(o *Object, restarts []v1.InFlightRestart) (found []Finding) {
 	for i := range restarts {
 		r := &restarts[i]
-		f := e.finding(o, v1.ConditionProgressing, string(r.Phase), false)
+		f := e.finding(o, ofTarget, string(r.Phase), false)
 		f.About, f.Status, f.Since = "restart of "+string(r.Kind)+" "+r.Name, "Progressing", r.PhaseTime
 		f.Message = fmt.Sprintf("restart %s began at %s, for %s", r.ID, at(r.StartTime), triggersText(r.Triggers))
 		if r.BlockedBy != "" {
@@ -145,7 +145,7 @@ func (e *explainer) inFlight(o *Object, restarts []v1.InFlightRestart) (found []
 func (e *explainer) triggers(o *Object, policy *v1.RebootPolicy) (found []Finding) {
 	for i := range policy.Status.Triggers {
 		if t := &policy.Status.Triggers[i]; t.Reason != "" {
-			f := e.finding(o, v1.ConditionReady, t.Reason, false)
+			f := e.finding(o, ofTrigger, t.Reason, false)
 			f.About, f.Status, f.Since, f.Override = "trigger "+t.Name, string(t.State), t.LastObservedTime, ""
 			found = append(found, f)
 		}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -31,16 +30,6 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
-// offering is how a sentence of why offers each request. What a sentence makes depend on a halt is true with and without one.
-var offering = map[string]*regexp.Regexp{
-	VerbRestart:  regexp.MustCompile("`fairlead restart|request the restart|(^|[^e] )request a restart|restart can be requested"),
-	VerbResume:   regexp.MustCompile("`fairlead resume|resume the (policy|ChaosPod)($|[^ ]|; )|then resume\\."),
-	VerbApprove:  regexp.MustCompile("`fairlead approve|approve it"),
-	VerbRun:      regexp.MustCompile("`fairlead run|[Rr]equest (another|a) run"),
-	VerbFailback: regexp.MustCompile("`fairlead failback|[Rr]equest the failback"),
-	VerbFault:    regexp.MustCompile("request it again|[Rr]equest (the|a) fault|fairlead fault|remove the annotation"),
-}
-
 // logger is a test, or a part of one that is generated.
 type logger interface {
 	Logf(format string, args ...any)
@@ -52,10 +41,9 @@ func offered(t logger, object client.Object, leaders ...Leader) map[string][]Fin
 	graph := New(&Snapshot{Objects: []client.Object{object}})
 	graph.SetLeaders(Leaders{All: leaders})
 	for _, f := range graph.Explain(graph.Find(KeyOf(object))).Findings {
-		for verb, of := range offering {
-			text := f.Override + " " + f.Remedy
-			if annotations[verb][graph.Find(KeyOf(object)).Kind] != "" && of.MatchString(text) {
-				t.Logf("%s (%s): %s", f.About, f.Reason, strings.TrimSpace(text))
+		for verb := range annotations {
+			if strings.Contains(f.Override+f.Remedy, "`fairlead "+verb+" ") {
+				t.Logf("%s (%s): %s", f.About, f.Reason, f.Override)
 				all[verb] = append(all[verb], f)
 			}
 		}

@@ -155,8 +155,8 @@ func payments(reason string) *autorebootv1.RebootPolicy {
 		Spec: autorebootv1.RebootPolicySpec{
 			Targets:  []autorebootv1.Target{{Kind: "Deployment", Name: "api"}},
 			Triggers: []autorebootv1.Trigger{{Name: "config", Type: autorebootv1.TriggerConfigChange}},
-			Gates: []autorebootv1.Gate{{Name: "database", Type: autorebootv1.GateExternalServiceHealthy,
-				ExternalServiceHealthy: &autorebootv1.ExternalServiceHealthy{Name: "db"}}},
+			Gates: []autorebootv1.Gate{{Name: "database", Type: autorebootv1.GateCondition,
+				Condition: &autorebootv1.ObjectCondition{APIVersion: "networking.fairlead.dev/v1", Kind: "ExternalService", Name: "db", Type: "Healthy"}}},
 		},
 		Status: autorebootv1.RebootPolicyStatus{
 			ObservedGeneration: 1, NextAllowedTime: &next,

@@ -57,7 +57,7 @@ func TestWhyTellsWhatAPolicyWaitsForUntilWhenAndWhatOverridesIt(t *testing.T) {
 	text := explained(t, shop(autorebootv1.ReasonOutsideWindow), Key{RebootPolicy, "shop", "payments"})
 	want(t, text, "RebootPolicy shop/payments is Waiting.", "Waiting is True (OutsideWindow) since 2026-03-02T12:00:00Z (60m ago).",
 		"Restart of Deployment api is Waiting (OutsideWindow) since 2026-03-02T12:00:00Z (60m ago) until 2026-03-02T22:00:00Z (in 9h).",
-		"Asked for by trigger config (ConfigChange), first at 2026-03-02T12:00:00Z", "The restart starts when one opens.",
+		"Asked for by trigger config (ConfigChange), first at 2026-03-02T12:00:00Z", "No window of the policy is open.",
 		"`fairlead restart rebootpolicy/payments -n shop` overrides it, by the annotation autoreboot.fairlead.dev/restart-now.", "restarts, Deployment shop/api (Degraded: 2 of 3 pods available)")
 }
 
@@ -75,7 +75,7 @@ func TestWhyOffersNoRequestThatAnObjectDoesNotActOn(t *testing.T) {
 			text := explained(t, s, Key{RebootPolicy, "shop", "payments"})
 			want(t, text, "No request overrides it while the object is suspended or stalled")
 			if name == "halted" {
-				want(t, text, "`fairlead resume rebootpolicy/payments -n shop` overrides it")
+				want(t, text, "Run `fairlead resume rebootpolicy/payments -n shop`")
 			}
 			if strings.Contains(text, "`fairlead restart") {
 				t.Errorf("it offers a restart:\n%s", text)

@@ -91,7 +91,7 @@ func (f *Finding) Sentences() (all []string) {
 			all = append(all, strings.ToUpper(text[:1])+text[1:]+".")
 		}
 	}
-	if f.Remedy != "" && f.Remedy != nothing {
+	if f.Remedy != "" {
 		all = append(all, "To do: "+f.Remedy)
 	}
 	return all

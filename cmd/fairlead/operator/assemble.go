@@ -9,9 +9,9 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -20,10 +20,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/utils/clock"
 
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/leaderelection"
@@ -56,173 +56,127 @@ type assembly struct {
 	scheme        *runtime.Scheme
 	client        kubernetes.Interface // without a limit
 	untyped       dynamic.Interface    // the same
-	recorder      *phases.Recorder
+	startup       *startup
 	warnings      *warnings.Reader
 	egress        *egressStack
-	leadershipLog *lifecycle.LeadershipLog
-	check         func() error // nil where reconcilers may write; a nil check always allows it
-	claim         *claim       // nil where this replica has no reconcilers, or no right to CRDs
-	certificate   func() error // why the certificate that was last read is not served; nil without webhooks
-	bundles       func() error // which objects lack the CA bundle; nil where another component writes it
+	leadershipLog *leadershipLog
+	lock          *leaderelection.Lock // nil without an election
+	mayLead       func()               // lets this replica take part in it
+	workTimeout   time.Duration        // for the end of the reconcilers
+	claim         *claim               // nil where this replica has no reconcilers, or no right to CRDs
+	certificate   func() error         // why the certificate that was last read is not served; nil without webhooks
+	bundles       func() error         // which objects lack the CA bundle; nil where another component writes it
 
 	recordEvent func(events.Event)         // writes an Event
 	undecodable *tolerantcache.Undecodable // what is stored and does not fit its type
 }
 
-// assemble lists what runs, in the order in which it starts: the servers of probes, metrics and profiles, the wait for the
-// API server, what needs it alone, and the phases. It stops in the order of its stages, the last one first.
-func (a *assembly) assemble() (*lifecycle.Lifecycle, error) {
+// assemble lists what runs: servers of probes, metrics and profiles, what needs the API server alone, and the two halves.
+func (a *assembly) assemble() (*Operator, error) {
 	undecodable, err := a.share()
 	if err != nil {
 		return nil, err
 	}
-	drain, stop := a.config.Drain(), a.config.GracefulShutdownTimeout.Duration
-	l := &lifecycle.Lifecycle{
-		Reachable: a.apiServer().wait,
-		Background: append([]lifecycle.Component{
-			{Name: "ranges of the cluster", Run: a.egress.ranges.Run}, {Name: "memory", Run: memory.ReleaseWhenIdle(a.clock)}, undecodable,
+	stop := a.config.GracefulShutdownTimeout.Duration
+	a.workTimeout = max(stop-a.config.Drain(), min(stop, 5*time.Second)) // some seconds, also where the drain has all the time there is
+	o := &Operator{
+		reachable: a.apiServer().wait,
+		background: append([]component{
+			{"ranges of the cluster", a.egress.ranges.Run}, {"memory", memory.ReleaseWhenIdle(a.clock)}, undecodable,
 		}, a.traces.component()...),
-		Attempts: lifecycle.Attempts{Recorder: a.recorder, Pause: time.Second}, Logger: a.logger, StopTimeout: stop,
-		// At least some seconds, also where the drain is allowed all the time there is.
-		WorkTimeout: max(stop-drain, min(stop, 5*time.Second)),
+		startup: a.startup, pause: attemptPause, stopTimeout: stop, workTimeout: a.workTimeout, logger: a.logger,
 	}
-	serve, reconcile := a.servedElsewhere, a.reconciledElsewhere
+	ready := a.startup.leadable
 	if a.config.Webhook.Enabled {
-		serve = a.webhooks
+		if o.serve, ready, err = a.webhooks(); err != nil {
+			return nil, err
+		}
+	} else {
+		const reason = "other replicas serve webhooks (webhook.enabled is false)"
+		a.startup.skip(reason, phaseCertificates, phaseWebhookServer, phaseCAPublished)
+		a.startup.setInfo("webhooks", func() string { return reason })
 	}
 	if a.config.Controllers.Enabled {
-		reconcile = a.controllers
+		if err := a.elect(); err != nil {
+			return nil, err
+		}
+		o.reconcile = component{"manager", a.reconcile}
+		if a.lock != nil {
+			o.background = append(o.background, component{"announcements of leaders", func(ctx context.Context) error {
+				<-ctx.Done()
+				a.lock.Wait()
+				return nil
+			}})
+		}
+	} else {
+		const reason = "other replicas reconcile (controllers.enabled is false)"
+		a.startup.skip(reason, phaseElection, phaseReconcilers)
+		a.startup.setInfo("leader", func() string { return reason })
+		o.reconcile = component{"caches of admission", a.runWarningCache}
 	}
-	ready, err := serve(l)
-	if err != nil {
+	if o.servers, err = a.servers(ready); err != nil {
 		return nil, err
 	}
-	if err := reconcile(l); err != nil {
-		return nil, err
-	}
-	if l.Servers, err = a.servers(ready); err != nil {
-		return nil, err
-	}
-	a.recorder.SetInfo("kinds", a.config.KindsText)
-	a.recorder.SetInfo("API server", a.api.status)
-	a.recorder.SetInfo("clock", a.offset.status)
+	a.startup.setInfo("kinds", a.config.KindsText)
+	a.startup.setInfo("API server", a.api.status)
+	a.startup.setInfo("clock", a.offset.status)
 	a.offset.report = a.reportOffset
-	return l, nil
+	return o, nil
 }
 
-// webhooks adds the phases that serve webhooks, and returns the readiness of a replica that does.
-func (a *assembly) webhooks(l *lifecycle.Lifecycle) (ready func() error, err error) {
+// webhooks returns the half that serves webhooks, and its readiness.
+func (a *assembly) webhooks() (serve serving, ready func() error, err error) {
 	source, err := a.newCertificates()
 	if err != nil {
-		return nil, err
+		return serve, nil, err
 	}
 	callers, err := a.newClientAuthorities()
 	if err != nil {
-		return nil, err
-	}
-	if callers != nil {
-		l.Background = append(l.Background, lifecycle.Component{Name: "authorities of the webhooks' clients", Run: callers.Run})
+		return serve, nil, err
 	}
 	failures := conversion.NewFailureRecorder(a.kinds.gvks(), a.recordEvent)
 	server, err := a.newWebhookServer(source.source, callers, a.handlers(a.reviews(), failures.Record))
 	if err != nil {
-		return nil, err
+		return serve, nil, err
 	}
-	ready = server.Ready
-	publish := lifecycle.Phase{Name: phases.CAPublished, Skip: "webhook.certificates.injectCA is false"}
-	if a.config.Webhook.Certificates.InjectCA {
-		publish = lifecycle.Phase{
-			Name: phases.CAPublished, Stage: lifecycle.CertificateStage,
-			Start: lifecycle.Only("CA injection", source.republish), Ready: source.publish,
-		}
-		ready = func() error { return cmp.Or(server.Ready(), source.published()) }
-		a.bundles = source.injector.Missing
-		a.recorder.SetInfo("CA bundle", func() string { return oneLine(a.bundles()) })
-	}
-	l.Phases = append(l.Phases,
-		lifecycle.Phase{
-			Name: phases.Certificates, Stage: lifecycle.CertificateStage,
-			Start: lifecycle.Only("certificates", source.refresh), Ready: source.prepare,
-		},
-		lifecycle.Phase{
-			Name: phases.WebhookServer, Stage: lifecycle.WebhookStage,
-			Start: lifecycle.Only("webhook server", func(ctx context.Context) error {
-				a.egress.waitForRanges(ctx)
-				return server.Start(ctx)
-			}),
-			Ready: func(ctx context.Context) error {
+	serve = serving{
+		certificates: []component{{"certificates", source.refresh}},
+		server: []component{{"webhook server", after(source.prepared, func(ctx context.Context) error {
+			a.egress.waitForRanges(ctx)
+			return server.Start(ctx)
+		})}},
+		phases: []attempt{
+			{phaseCertificates, "", source.prepare},
+			{phaseWebhookServer, "", func(ctx context.Context) error {
 				a.egress.waitForRanges(ctx)
 				ctx, cancel := context.WithTimeout(ctx, source.limit)
 				defer cancel()
 				return server.WaitReady(ctx)
-			},
+			}},
 		},
-		publish,
-	)
+	}
+	if callers != nil {
+		serve.certificates = append(serve.certificates, component{"authorities of the webhooks' clients", callers.Run})
+	}
+	ready = server.Ready
+	if a.config.Webhook.Certificates.InjectCA {
+		serve.certificates = append(serve.certificates, component{"CA injection", source.republish})
+		serve.phases = append(serve.phases, attempt{phaseCAPublished, "", source.publish})
+		ready = func() error { return cmp.Or(server.Ready(), source.published()) }
+		a.bundles = source.injector.Missing
+		a.startup.setInfo("CA bundle", func() string { return oneLine(a.bundles()) })
+	} else {
+		a.startup.skip("webhook.certificates.injectCA is false", phaseCAPublished)
+	}
 	a.certificate = source.source.Err
-	a.recorder.SetInfo("certificate", func() string { return oneLine(a.certificate()) })
-	a.recorder.SetInfo("webhooks", func() string { return oneLine(ready()) })
-	return ready, nil
-}
-
-// servedElsewhere is webhooks for a replica that only reconciles. It may wait for caches before it is
-// ready: the webhooks that those may need are served by processes that do not wait for it.
-func (a *assembly) servedElsewhere(l *lifecycle.Lifecycle) (ready func() error, err error) {
-	const reason = "other replicas serve webhooks (webhook.enabled is false)"
-	for _, name := range []phases.Phase{phases.Certificates, phases.WebhookServer, phases.CAPublished} {
-		l.Phases = append(l.Phases, lifecycle.Phase{Name: name, Skip: reason})
-	}
-	a.recorder.SetInfo("webhooks", func() string { return reason })
-	return func() error { return lifecycle.ReadyToLead(a.recorder.Status()) }, nil
-}
-
-// controllers adds the phases of the controllers.
-func (a *assembly) controllers(l *lifecycle.Lifecycle) error {
-	c := a.config.Controllers
-	leader := &lifecycle.Leader{
-		Attempts: l.Attempts, LeadershipLog: a.leadershipLog, Warmup: c.Warmup, Create: a.createControllers,
-		Patience: min(a.config.ClientConnection.StartTimeout.Duration, c.CacheSyncTimeout.Duration),
-	}
-	if a.config.HasClusterRole() {
-		a.claim = &claim{
-			definitions: a.untyped.Resource(definitionResource), names: a.kinds.definitions(),
-			own:   types.NamespacedName{Namespace: a.identity.namespace, Name: a.config.Service.Name},
-			clock: a.clock, logger: a.logger.WithName("claim"), seen: map[string]types.NamespacedName{},
-		}
-		leader.Claim = a.claim.wait
-	}
-	if a.config.LeaderElection.LeaderElect {
-		elector, err := a.elector(l.WorkTimeout)
-		if err != nil {
-			return err
-		}
-		leader.Elect, a.check = elector.Run, elector.Check
-		a.recorder.SetInfo("leader", elector.Status)
-		a.recorder.SetInfo("identity", func() string { return a.identity.id })
-	}
-	l.Phases = append(l.Phases,
-		lifecycle.Phase{Name: phases.Caches, Stage: lifecycle.InformerStage, Start: leader.StartCaches, Ready: leader.CachesReady},
-		lifecycle.Phase{Name: phases.Reconcilers, Stage: lifecycle.ReconcilerStage, Start: leader.StartReconcilers},
-	)
-	return nil
-}
-
-// reconciledElsewhere is controllers for a replica that only serves webhooks.
-func (a *assembly) reconciledElsewhere(l *lifecycle.Lifecycle) error {
-	const reason = "other replicas reconcile (controllers.enabled is false)"
-	l.Phases = append(l.Phases,
-		lifecycle.Phase{Name: phases.Caches, Stage: lifecycle.BackgroundStage, Start: lifecycle.Only("caches of admission", a.runWarningCache)},
-		lifecycle.Phase{Name: phases.Election, Skip: reason},
-		lifecycle.Phase{Name: phases.Reconcilers, Skip: reason},
-	)
-	a.recorder.SetInfo("leader", func() string { return reason })
-	return nil
+	a.startup.setInfo("certificate", func() string { return oneLine(a.certificate()) })
+	a.startup.setInfo("webhooks", func() string { return oneLine(ready()) })
+	return serve, ready, nil
 }
 
 // share makes what the parts have in common, and returns what runs for the Events about undecodable objects.
-func (a *assembly) share() (undecodable lifecycle.Component, err error) {
-	a.recorder, err = phases.New(phases.Options{Logger: a.logger, Metrics: a.metrics, Version: a.version, OnLate: a.reportLate})
-	if err != nil {
+func (a *assembly) share() (undecodable component, err error) {
+	if a.startup, err = newStartup(a); err != nil {
 		return undecodable, err
 	}
 	if err := a.metrics.Register(panics.Metric()); err != nil && !errors.As(err, &prometheus.AlreadyRegisteredError{}) {
@@ -252,7 +206,7 @@ func (a *assembly) share() (undecodable lifecycle.Component, err error) {
 func (a *assembly) apiServer() apiServerWait {
 	return apiServerWait{
 		client: a.client.Discovery().RESTClient(), server: a.api.rest.Host, origin: a.api.origin,
-		limit: a.config.ClientConnection.StartTimeout.Duration, recorder: a.recorder, logger: a.logger,
+		limit: a.config.ClientConnection.StartTimeout.Duration, startup: a.startup, logger: a.logger,
 	}
 }
 
@@ -262,7 +216,12 @@ func (a *assembly) reviews() reviews {
 	if !a.config.ClusterAccess {
 		unavailable = "the operator has no access to the whole cluster: make a RebootPolicy in each namespace"
 	}
+	var pods corev1client.PodsGetter
+	if a.config.Controllers.Enabled && a.config.HasCanaries() {
+		pods = a.client.CoreV1()
+	}
 	return reviews{
+		pods:        pods,
 		unavailable: unavailable,
 		workloads:   a.config.RebootPolicies.Kinds(),
 
@@ -276,7 +235,7 @@ func (a *assembly) reviews() reviews {
 
 // degraded returns what is wrong that makes no replica unready; nil where nothing is.
 func (a *assembly) degraded() error {
-	errs := []error{a.recorder.LateError(), a.offset.err()}
+	errs := []error{a.startup.err(), a.offset.err()}
 	if a.certificate != nil {
 		errs = append(errs, a.certificate())
 	}
@@ -287,14 +246,14 @@ func (a *assembly) degraded() error {
 }
 
 // lateReasons are the reasons of the Events about late phases: of one reason, one Event is written in ten minutes.
-var lateReasons = map[phases.Phase]string{
-	phases.Certificates: "CertificateUnavailable", phases.WebhookServer: "WebhooksUnavailable", phases.CAPublished: "CABundleNotPublished",
-	phases.Caches: "CachesNotSynced", phases.Reconcilers: "NotReconciling",
+var lateReasons = map[string]string{
+	phaseCertificates: common.EventCertificateUnavailable, phaseWebhookServer: common.EventWebhooksUnavailable, phaseCAPublished: common.EventCABundleNotPublished,
+	phaseCaches: common.EventCachesNotSynced, phaseReconcilers: common.EventNotReconciling,
 }
 
 // reportLate reports by an Event on the operator's Lease that the start goes on without a part of a phase.
-func (a *assembly) reportLate(phase phases.Phase, part string, reason error) {
-	what := string(phase)
+func (a *assembly) reportLate(phase, part string, reason error) {
+	what := phase
 	if part != "" {
 		what += " (" + part + ")"
 	}
@@ -307,69 +266,95 @@ func (a *assembly) reportLate(phase phases.Phase, part string, reason error) {
 // reportOffset reports by an Event on the operator's Lease that the clock is wrong, or the API server's.
 func (a *assembly) reportOffset(message string) {
 	a.recordEvent(events.Event{
-		Regarding: a.lease(), Reason: "ClockSkewed", Action: "Compare",
+		Regarding: a.lease(), Reason: common.EventClockSkewed, Action: "Compare",
 		Note: a.identity.id + ": " + message + ". Restarts and chaos go by the clock of the API server meanwhile, and certificates by this one.",
 	})
 }
 
 // servers are the listeners beside the webhook's.
-func (a *assembly) servers(ready func() error) ([]lifecycle.Component, error) {
-	var servers []httpServer
-	if at := a.config.Health.BindAddress; at != options.Off {
-		servers = append(servers, httpServer{
-			name: "probe server", address: at, flag: "--health-probe-bind-address", handler: probes(ready, a.degraded, a.recorder),
-		})
+func (a *assembly) servers(ready func() error) (all []component, err error) {
+	evicted, err := metrics.Counter(a.metrics, "fairlead_evicted_connections_total",
+		"Connections of the servers of probes and profiles that were closed for keeping them waiting while there was no room for another one.", "server")
+	if err != nil {
+		return nil, err
 	}
+	add := func(name, address, flag string, handler http.Handler) {
+		if address != "" && address != options.Off {
+			server := httpServer{name + " server", address, flag, handler, a.logger, evicted.WithLabelValues(name)}
+			all = append(all, component{server.name, server.run})
+		}
+	}
+	add("probe", a.config.Health.BindAddress, "--health-probe-bind-address", probes(ready, a.degraded, a.startup))
 	if a.config.Metrics.BindAddress != options.Off {
 		api, err := a.api.separate(0)
 		if err != nil {
 			return nil, err
 		}
-		server, err := metricsServer(a.config, api, a.level, a.metrics, a.logger)
+		server, err := metricsServer(a.config, api, a.level)
 		if err != nil {
 			return nil, err
 		}
-		servers = append(servers, server)
+		all = append(all, server)
 	}
-	if at := a.config.Profiling.BindAddress; at != "" && at != options.Off {
-		servers = append(servers, httpServer{name: "pprof server", address: at, flag: "--pprof-bind-address", handler: profilesMux()})
-	}
-	evicted, err := metrics.Counter(a.metrics, "fairlead_evicted_connections_total",
-		"Connections of the servers beside the webhook's that were closed for keeping them waiting while there was no room for another one.", "server")
-	if err != nil {
-		return nil, err
-	}
-	var run []lifecycle.Component
-	for _, server := range servers {
-		server.logger, server.evicted = a.logger, evicted.WithLabelValues(strings.TrimSuffix(server.name, " server"))
-		run = append(run, server.component())
-	}
-	return run, nil
+	add("pprof", a.config.Profiling.BindAddress, "--pprof-bind-address", profilesMux())
+	return all, nil
 }
 
-func (a *assembly) elector(drain time.Duration) (*leaderelection.Elector, error) {
-	e := a.config.LeaderElection
-	logger := a.logger.WithName("election")
+// elect makes the lock of the Manager's election, where there is one. Candidates read the Lease more often than a leader renews it.
+func (a *assembly) elect() error {
+	if a.config.HasClusterRole() {
+		a.claim = &claim{
+			definitions: a.untyped.Resource(definitionResource), names: a.kinds.definitions(),
+			own:   types.NamespacedName{Namespace: a.identity.namespace, Name: a.config.Service.Name},
+			clock: a.clock, logger: a.logger.WithName("claim"), seen: map[string]types.NamespacedName{},
+		}
+	}
+	e, logger := a.config.LeaderElection, a.logger.WithName("election")
+	a.mayLead = func() {}
+	if !e.LeaderElect {
+		return nil
+	}
 	api, err := a.api.separate(e.RetryPeriod.Duration)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	client, err := kubernetes.NewForConfig(api)
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w", a.api.origin, err)
+		return fmt.Errorf("%s: %w", a.api.origin, err)
 	}
-	elector := leaderelection.Options{
+	mayLead := make(chan struct{})
+	o := leaderelection.Options{
 		Leases: client.CoordinationV1(), Namespace: a.identity.leaseNamespace, Name: e.ResourceName, Identity: a.identity.id,
 		LeaseDuration: e.LeaseDuration.Duration, RenewDeadline: e.RenewDeadline.Duration, RetryPeriod: e.RetryPeriod.Duration,
-		PollPeriod: e.RetryPeriod.Duration / 10, DrainTimeout: drain,
+		PollPeriod: a.pollPeriod(), Ready: mayLead,
 		Announce: leaderelection.Events(a.client.EventsV1(), a.identity.id, a.identity.pod, logger),
 		Metrics:  a.metrics, Logger: logger,
 	}
 	if e.Mode == options.ElectionForLife {
-		elector.PollPeriod = e.RetryPeriod.Duration / 2 // each is two reads, and no time has to be observed
-		elector.Life = &leaderelection.Life{Pods: client.CoreV1(), Pod: a.identity.pod, UID: types.UID(os.Getenv("POD_UID"))}
+		o.Life = &leaderelection.Life{Pods: client.CoreV1(), Pod: a.identity.pod, UID: types.UID(os.Getenv("POD_UID"))}
 	}
-	return leaderelection.New(elector)
+	a.mayLead = func() { close(mayLead) }
+	a.lock, err = leaderelection.NewLock(o)
+	if err != nil {
+		return err
+	}
+	a.startup.setInfo("leader", a.lock.Status)
+	a.startup.setInfo("identity", func() string { return a.identity.id })
+	return nil
+}
+
+// pollPeriod is how often a candidate reads the Lease. One for life is read with a Pod, and no time has to be observed.
+func (a *assembly) pollPeriod() time.Duration {
+	e := a.config.LeaderElection
+	if e.Mode == options.ElectionForLife {
+		return e.RetryPeriod.Duration / 2
+	}
+	return e.RetryPeriod.Duration / 10
+}
+
+// patience is how long the election waits for caches.
+func (a *assembly) patience() time.Duration {
+	return min(a.config.ClientConnection.StartTimeout.Duration, a.config.Controllers.CacheSyncTimeout.Duration)
 }
 
 func oneLine(err error) string {

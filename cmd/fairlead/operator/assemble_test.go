@@ -15,13 +15,11 @@ import (
 	"github.com/go-logr/logr/funcr"
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
-// assembled makes a lifecycle from a configuration. Nothing is sent anywhere.
-func assembled(t *testing.T, logger logr.Logger, change func(*options.Configuration)) *lifecycle.Lifecycle {
+// assembled makes an operator from a configuration. Nothing is sent anywhere.
+func assembled(t *testing.T, logger logr.Logger, change func(*options.Configuration)) *Operator {
 	t.Helper()
 	c := options.Default()
 	c.Service.Namespace, c.LeaderElection.ID = "fairlead-system", "me"
@@ -40,7 +38,7 @@ func assembled(t *testing.T, logger logr.Logger, change func(*options.Configurat
 	if err != nil {
 		t.Fatal(err)
 	}
-	return made.lifecycle
+	return made
 }
 
 // An API server that takes no connections costs the warnings of overlaps, and the process goes on.
@@ -48,7 +46,7 @@ func TestWhatCannotBeReadForWarningsIsTriedAgainAndEndsNothing(t *testing.T) {
 	told := make(chan string, 100)
 	logger := funcr.New(func(_, args string) { told <- args }, funcr.Options{})
 	l := assembled(t, logger, func(c *options.Configuration) { c.Controllers.Enabled, c.Webhook.Certificates.InjectCA = false, false })
-	l.Reachable, l.Phases = func(context.Context) error { return nil }, l.Phases[3:] // those before never end without an API server
+	l.reachable, l.serve = func(context.Context) error { return nil }, serving{} // which never ends without an API server
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	done := make(chan error, 1)
@@ -58,7 +56,7 @@ func TestWhatCannotBeReadForWarningsIsTriedAgainAndEndsNothing(t *testing.T) {
 			break
 		}
 	}
-	if got := l.Attempts.Recorder.Status().Phases[4]; got.State != phases.Running {
+	if got := l.startup.status().Phases[4]; got.State != stateRunning {
 		t.Errorf("caches are %s", got.State)
 	}
 	select {
@@ -99,27 +97,17 @@ func TestEachRoleIsAssembledFromWhatItNeedsAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := assembled(t, logr.Discard(), test.change)
-			run := map[phases.Phase]lifecycle.Phase{}
-			for _, p := range l.Phases {
-				run[p.Name] = p
+			if (len(l.serve.server) == 1) != test.serves || (len(l.serve.phases) == 3) != test.serves || (len(l.serve.certificates) > 0) != test.serves {
+				t.Errorf("serves webhooks: %+v", l.serve)
 			}
-			for _, name := range []phases.Phase{phases.Certificates, phases.WebhookServer, phases.CAPublished} {
-				if p := run[name]; (p.Skip == "") != test.serves || (p.Start != nil) != test.serves || (p.Ready != nil) != test.serves {
-					t.Errorf("serves webhooks: %+v", p)
-				}
+			if got := l.reconcile.name == "manager"; got != test.reconciles {
+				t.Errorf("the second half is %s", l.reconcile.name)
 			}
-			if p := run[phases.Reconcilers]; (p.Skip == "") != test.reconciles || (p.Start != nil) != test.reconciles {
-				t.Errorf("reconciles: %+v", p)
-			}
-			// A replica without controllers has a cache for warnings alone, which nothing waits for.
-			if p := run[phases.Caches]; p.Skip != "" || p.Start == nil || (p.Ready != nil) != test.reconciles {
-				t.Errorf("caches: %+v", p)
-			}
-			if l.WorkTimeout.String() != test.work {
-				t.Errorf("reconcilers have %s to end", l.WorkTimeout)
+			if l.workTimeout.String() != test.work {
+				t.Errorf("reconcilers have %s to end", l.workTimeout)
 			}
 			var facts []string
-			for _, fact := range l.Attempts.Recorder.Status().Facts {
+			for _, fact := range l.startup.status().Facts {
 				facts = append(facts, fact.Name)
 			}
 			for _, fact := range test.present {

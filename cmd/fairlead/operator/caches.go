@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -15,51 +14,42 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
-	eventsv1client "k8s.io/client-go/kubernetes/typed/events/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
-	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
-	"github.com/fairlead-dev/fairlead/controllers/externalservice"
-	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/intern"
-	"github.com/fairlead-dev/fairlead/internal/notifications"
 	"github.com/fairlead-dev/fairlead/internal/panics"
 	"github.com/fairlead-dev/fairlead/internal/partialcache"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
-// clusterOptions are what the caches of a cluster differ in.
-type clusterOptions struct {
-	api        *rest.Config
-	namespaces []string // none: all
-	held       map[client.Object]cache.ByObject
-}
-
-// newCluster makes caches and clients. It asks the API server which of the kinds are namespaced, until ctx ends.
-func (a *assembly) newCluster(ctx context.Context, o clusterOptions) (cluster.Cluster, error) {
+// clusterOptions returns what caches and clients are made from, for some namespaces (none: all) and with what is held of some
+// kinds. The caches ask the API server which of the kinds are namespaced, until ctx ends. Cache.NewInformer is where
+// tolerantcache has its place, NewCache that of partialcache, and the transforms that of intern.
+func (a *assembly) clusterOptions(
+	ctx context.Context, api *rest.Config, namespaces []string, held map[client.Object]cache.ByObject,
+) (*rest.Config, cluster.Options, error) {
 	var watched map[string]cache.Config // nil: all namespaces
-	if len(o.namespaces) > 0 {
+	if len(namespaces) > 0 {
 		watched = map[string]cache.Config{}
 	}
-	for _, namespace := range o.namespaces {
+	for _, namespace := range namespaces {
 		watched[namespace] = cache.Config{}
 	}
 	interner := intern.New()
-	for kind, by := range o.held {
+	for kind, by := range held {
 		if by.Transform != nil {
 			by.Transform = interner.After(by.Transform)
-			o.held[kind] = by
+			held[kind] = by
 		}
 	}
-	api := rest.CopyConfig(o.api)
+	api = rest.CopyConfig(api)
 	api.Wrap(tolerantcache.Transport)
 	discovery := newRetryingMapper(ctx, min(discoveryTimeout, a.config.Controllers.CacheSyncTimeout.Duration), a.logger.WithName("discovery"))
 	partial := func(api *rest.Config, o cache.Options) (cache.Cache, error) {
@@ -72,15 +62,12 @@ func (a *assembly) newCluster(ctx context.Context, o clusterOptions) (cluster.Cl
 	}, Cache: cache.Options{
 		Scheme:            a.scheme,
 		DefaultNamespaces: watched,
-		ByObject:          o.held,
+		ByObject:          held,
 		DefaultTransform:  interner.After(stripUnread),
 		// A read of a kind without an informer would list a whole kind in the middle of a reconcile.
 		ReaderFailOnMissingInformer: true,
 	}}
-	if err := a.tolerateUndecodable(api, &options); err != nil {
-		return nil, err
-	}
-	return cluster.New(api, func(o *cluster.Options) { *o = options })
+	return api, options, a.tolerateUndecodable(api, &options)
 }
 
 // uncached returns what an informer is never made of: kinds that are left out, and workloads where nothing disrupts them.
@@ -113,14 +100,14 @@ func stripUnread(object any) (any, error) {
 }
 
 // waitForInformers waits until the informers of kinds have listed, each within a limit.
-func (a *assembly) waitForInformers(ctx context.Context, informers cache.Informers, phase phases.Phase, kinds []client.Object) error {
+func (a *assembly) waitForInformers(ctx context.Context, informers cache.Informers, phase string, kinds []client.Object) error {
 	limit := a.config.Controllers.CacheSyncTimeout.Duration
 	for _, kind := range kinds {
 		name := fmt.Sprintf("%T", kind)
 		if gvk, err := apiutil.GVKForObject(kind, a.scheme); err == nil {
 			name = gvk.GroupKind().String()
 		}
-		filled := a.recorder.Wait(phase, name)
+		filled := a.startup.wait(phase, name)
 		err := waitForInformer(ctx, informers, kind, limit)
 		filled()
 		if err != nil {
@@ -166,7 +153,7 @@ func waitForInformer(ctx context.Context, informers cache.Informers, kind client
 }
 
 // reportUndecodable creates what reports undecodable objects by Events, and returns what runs for it.
-func (a *assembly) reportUndecodable() (run lifecycle.Component, err error) {
+func (a *assembly) reportUndecodable() (run component, err error) {
 	eventRecorder, err := events.New(events.Options{
 		Client: a.client.EventsV1(), Instance: a.identity.id, Clock: a.clock,
 		Logger: a.logger.WithName("events"), Registerer: a.metrics,
@@ -182,7 +169,7 @@ func (a *assembly) reportUndecodable() (run lifecycle.Component, err error) {
 	if err := a.metrics.Register(a.undecodable); err != nil {
 		return run, fmt.Errorf("metrics of undecodable objects: %w", err)
 	}
-	return lifecycle.Component{Name: "events of broken objects", Run: eventRecorder.Run}, nil
+	return component{"events of broken objects", eventRecorder.Run}, nil
 }
 
 func undecodableEvent(e tolerantcache.Entry) events.Event {
@@ -191,7 +178,7 @@ func undecodableEvent(e tolerantcache.Entry) events.Event {
 			APIVersion: e.Kind.GroupVersion().String(), Kind: e.Kind.Kind, Namespace: e.Key.Namespace, Name: e.Key.Name,
 			UID: e.UID, ResourceVersion: e.ResourceVersion,
 		},
-		Reason: "Undecodable", Action: "Decode",
+		Reason: common.EventUndecodable, Action: "Decode",
 		Note: fmt.Sprintf("This object, and what was made from it, stays unchanged until it is fixed: %s. `%s` lists all that is wrong.",
 			e.Fault, tolerantcache.Remedy),
 	}
@@ -223,79 +210,23 @@ func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options) (er
 
 // showPage shows how far a list has come that takes several responses.
 func (a *assembly) showPage(kind string, objects int) {
-	a.recorder.Progress(phases.Caches, "%s: %d objects so far", kind, objects)
+	a.startup.progress(phaseCaches, fmt.Sprintf("%s: %d objects so far", kind, objects))
 	a.logger.Info("The cache is being filled", "kind", kind, "objects", objects)
-}
-
-// clusterWithEvents is a cluster whose Events are bounded; those of controller-runtime have no bound, and do
-// not become series while the resource version of their object changes.
-type clusterWithEvents struct {
-	cluster.Cluster
-	events        *events.Broadcaster
-	notifications *notifications.Sender
-}
-
-// newCluster makes the cluster of the reconcilers.
-func (b *controllerBuilder) newCluster(ctx context.Context, namespaces []string) (cluster.Cluster, error) {
-	a, api := b.assembly, b.assembly.controllersConfig()
-	held := externalservice.Cache()
-	maps.Copy(held, rebootpolicy.Cache(sourcesMode(a.config)))
-	made, err := a.newCluster(ctx, clusterOptions{api: api, namespaces: namespaces, held: held})
-	if err != nil {
-		return nil, err
-	}
-	writer, err := eventsv1client.NewForConfig(api)
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", a.api.origin, err)
-	}
-	events, err := events.NewBroadcaster(events.BroadcasterOptions{Client: writer, Scheme: a.scheme, Registerer: b.registry})
-	if err != nil {
-		return nil, fmt.Errorf("events of the controllers: %w", err)
-	}
-	sender, err := notifications.New(notifications.Options{
-		Receiver: a.config.Notifications.Endpoint(), Source: a.config.Notifications.Source, Types: a.config.Notifications.Types,
-		Reasons: a.config.Notifications.Reasons, Logger: a.logger.WithName("notifications"), Registerer: b.registry,
-	})
-	if err != nil {
-		return nil, fmt.Errorf("notifications: %w", err)
-	}
-	events.Subscribe(sender.Enqueue)
-	return &clusterWithEvents{Cluster: made, events: events, notifications: sender}, nil
-}
-
-// Start runs the caches, and writes Events, until ctx ends.
-func (c *clusterWithEvents) Start(ctx context.Context) error {
-	events, stop := context.WithCancel(context.WithoutCancel(ctx)) // the last reconciles record Events, too
-	written, sent := make(chan error, 1), make(chan error, 1)
-	go func() {
-		written <- panics.Try("events", func() error { return c.events.Run(events) })
-	}()
-	go func() {
-		sent <- panics.Try("notifications", func() error { return c.notifications.Run(events) })
-	}()
-	err := c.Cluster.Start(ctx)
-	stop()
-	return errors.Join(err, <-written, <-sent)
-}
-
-// GetEventRecorder returns the recorder of a controller.
-func (c *clusterWithEvents) GetEventRecorder(name string) recorder.EventRecorder {
-	return c.events.Recorder(name)
 }
 
 // runWarningCache runs the cache that admission warns from on a replica without controllers: two kinds, at the
 // version that is stored, so that nothing is converted for it. It begins when the webhooks are served, nothing
 // waits for it, and a failure costs warnings alone: it is retried until ctx ends.
 func (a *assembly) runWarningCache(ctx context.Context) error {
-	filled := a.recorder.Begin(phases.Caches)
-	policy := retry.Policy{MinDelay: time.Second, MaxDelay: lifecycle.MaxPause, AttemptTimeout: -1}
+	filled := a.startup.begin(phaseCaches)
+	policy := retry.Policy{MinDelay: time.Second, MaxDelay: maxPause, AttemptTimeout: -1}
 	policy.OnRetry = func(err error, delay time.Duration) {
 		a.logger.Error(err, "writers are not warned of overlaps; retrying", "in", delay.String())
-		a.recorder.Progress(phases.Caches, "writers are not warned of overlaps: %v", err)
+		a.startup.progress(phaseCaches, fmt.Sprintf("writers are not warned of overlaps: %v", err))
 	}
 	err := retry.Until(ctx, policy, func(ctx context.Context) error {
 		defer a.warnings.DropCaches()
-		if err := a.serveWarningCache(ctx, func() { filled(nil) }); err != nil || ctx.Err() != nil {
+		if err := a.serveWarningCache(ctx, filled); err != nil || ctx.Err() != nil {
 			return err
 		}
 		return errors.New("the cache has ended")
@@ -308,7 +239,11 @@ func (a *assembly) runWarningCache(ctx context.Context) error {
 
 // serveWarningCache runs one cache until ctx ends or it fails.
 func (a *assembly) serveWarningCache(ctx context.Context, filled func()) error {
-	made, err := a.newCluster(ctx, clusterOptions{api: a.api.withoutLimit(), namespaces: a.config.Namespaces})
+	api, options, err := a.clusterOptions(ctx, a.api.withoutLimit(), a.config.Namespaces, nil)
+	if err != nil {
+		return err
+	}
+	made, err := cluster.New(api, func(o *cluster.Options) { *o = options })
 	if err != nil {
 		return err
 	}
@@ -316,7 +251,7 @@ func (a *assembly) serveWarningCache(ctx context.Context, filled func()) error {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- panics.Try("caches of admission", func() error { return made.Start(ctx) }) }()
-	if err := a.waitForInformers(ctx, made.GetCache(), phases.Caches, a.kinds.warn()); err != nil {
+	if err := a.waitForInformers(ctx, made.GetCache(), phaseCaches, a.kinds.warn()); err != nil {
 		cancel()
 		return errors.Join(err, <-ended)
 	}

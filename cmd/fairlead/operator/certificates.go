@@ -18,13 +18,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/certs"
 	"github.com/fairlead-dev/fairlead/certs/certmanager"
 	"github.com/fairlead-dev/fairlead/certs/folder"
 	"github.com/fairlead-dev/fairlead/certs/injection"
 	"github.com/fairlead-dev/fairlead/certs/selfsigned"
 	"github.com/fairlead-dev/fairlead/certs/trust"
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
@@ -87,7 +87,7 @@ func (a *assembly) lostBundleEvent(loss injection.Loss) events.Event {
 	event := events.Event{
 		Regarding:     corev1.ObjectReference{APIVersion: loss.APIVersion, Kind: loss.Kind, Name: loss.Name, UID: loss.UID},
 		ClusterScoped: true,
-		Reason:        "CABundleLost", Action: "Inject", Note: loss.Message,
+		Reason:        common.EventCABundleLost, Action: "Inject", Note: loss.Message,
 	}
 	if !a.config.ClusterAccess {
 		event.Regarding, event.ClusterScoped = a.lease(), false
@@ -109,7 +109,7 @@ func (c *certificates) prepare(ctx context.Context) error {
 
 // refresh keeps the certificate fresh, once there is one.
 func (c *certificates) refresh(ctx context.Context) error {
-	return lifecycle.After(c.prepared, c.source.Run)(ctx)
+	return after(c.prepared, c.source.Run)(ctx)
 }
 
 // publish puts the root where the API server looks for it. A source without a root of its own,
@@ -146,7 +146,7 @@ func (c *certificates) published() error {
 
 // republish keeps the root published, and publishes it where the first attempt failed.
 func (c *certificates) republish(ctx context.Context) error {
-	return lifecycle.After(c.attempted, func(ctx context.Context) error { return c.injector.Run(ctx, c.source.CABundle) })(ctx)
+	return after(c.attempted, func(ctx context.Context) error { return c.injector.Run(ctx, c.source.CABundle) })(ctx)
 }
 
 // latest returns the bundle that the source has stored, for a source that stores one; nil means the
@@ -179,7 +179,7 @@ type certificateSources struct {
 // onFailure reports by an Event on the operator's Lease that a certificate is not served.
 func (s certificateSources) onFailure(err error) {
 	s.assembly.recordEvent(events.Event{
-		Regarding: s.assembly.lease(), Reason: "CertificateNotUsed", Action: "Read",
+		Regarding: s.assembly.lease(), Reason: common.EventCertificateNotUsed, Action: "Read",
 		Note: s.assembly.identity.id + ": the last good certificate stays in use: " + err.Error(),
 	})
 }

@@ -24,12 +24,12 @@ func TestAReplicaThatDoesNotLeadReadsAndTellsAndWritesNothing(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	var leading atomic.Bool
-	api := fenceWrites(&rest.Config{Host: server.URL}, leaderCheck(func() error {
+	api := fenceWrites(&rest.Config{Host: server.URL}, func() error {
 		if leading.Load() {
 			return nil
 		}
 		return leaderelection.ErrNotLeading
-	}))
+	})
 	client, err := rest.HTTPClientFor(api)
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestAReplicaThatDoesNotLeadReadsAndTellsAndWritesNothing(t *testing.T) {
 			}
 		}
 	}
-	if unfenced := fenceWrites(api, leaderCheck(nil)); unfenced != api {
+	if unfenced := fenceWrites(api, nil); unfenced != api {
 		t.Error("without an election there is a fence")
 	}
 }

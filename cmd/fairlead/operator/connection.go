@@ -20,7 +20,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/apitransport"
 	"github.com/fairlead-dev/fairlead/internal/retry"
@@ -130,13 +129,13 @@ const attemptTimeout = 15 * time.Second
 // apiServerWait waits until the API server responds, at most for a limit. A limit that is too long
 // hides a wrong address, and one that is too short does not survive a restart of the API server.
 type apiServerWait struct {
-	client   rest.Interface
-	server   string
-	origin   string
-	limit    time.Duration
-	first    time.Duration // the first pause; 0 means 100 ms
-	recorder *phases.Recorder
-	logger   logr.Logger
+	client  rest.Interface
+	server  string
+	origin  string
+	limit   time.Duration
+	first   time.Duration // the first pause; 0 means 100 ms
+	startup *startup
+	logger  logr.Logger
 }
 
 func (a apiServerWait) wait(ctx context.Context) error {
@@ -146,7 +145,7 @@ func (a apiServerWait) wait(ctx context.Context) error {
 	err := retry.Until(bounded, retry.Policy{
 		MinDelay: cmp.Or(a.first, 100*time.Millisecond), MaxDelay: 5 * time.Second, AttemptTimeout: -1,
 		OnRetry: func(err error, _ time.Duration) {
-			a.recorder.Progress(phases.APIServer, "%s does not answer: %v", a.server, err)
+			a.startup.progress(phaseAPIServer, fmt.Sprintf("%s does not answer: %v", a.server, err))
 			a.logger.Info("the API server does not answer yet", "server", a.server, "reason", err.Error())
 		},
 	}, func(ctx context.Context) error {
@@ -188,22 +187,11 @@ func (a apiServerWait) ping(ctx context.Context) error {
 // goes on after another replica has begun.
 type writeFence struct {
 	next  http.RoundTripper
-	check writeCheck
+	check func() error // why a write must not be sent
 }
 
-// writeCheck returns why a write must not be sent, or what to call when it has ended.
-type writeCheck func(*http.Request) (end func(), err error)
-
-// leaderCheck is the check of an elector, which may be nil, as one of every write.
-func leaderCheck(check func() error) writeCheck {
-	if check == nil {
-		return nil
-	}
-	return func(*http.Request) (func(), error) { return func() {}, check() }
-}
-
-// fenceWrites puts the check in front of every write of a client. A nil check lets everything pass.
-func fenceWrites(api *rest.Config, check writeCheck) *rest.Config {
+// fenceWrites puts the check of a lock in front of every write of a client. Without a lock everything passes.
+func fenceWrites(api *rest.Config, check func() error) *rest.Config {
 	if check == nil {
 		return api
 	}
@@ -214,14 +202,12 @@ func fenceWrites(api *rest.Config, check writeCheck) *rest.Config {
 
 func (f *writeFence) RoundTrip(r *http.Request) (*http.Response, error) {
 	if isWrite(r) {
-		end, err := f.check(r)
-		if err != nil {
+		if err := f.check(); err != nil {
 			if r.Body != nil {
 				_ = r.Body.Close() // which a RoundTripper owes
 			}
 			return nil, fmt.Errorf("not sent: %w", err)
 		}
-		defer end()
 	}
 	return f.next.RoundTrip(r)
 }

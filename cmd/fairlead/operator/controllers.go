@@ -11,79 +11,59 @@ import (
 	"reflect"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
-	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
-	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod"
 	"github.com/fairlead-dev/fairlead/controllers/clusterrebootpolicy"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice"
-	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/partialcache"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
-// controllerBuilder builds the controllers.
+// controllerBuilder builds the Manager and the controllers.
 type controllerBuilder struct {
 	assembly      *assembly
-	cluster       cluster.Cluster
-	registry      prometheus.Registerer // of the metrics of the controllers
+	manager       *eventManager
 	disruptions   *disruptions
 	workloadKinds *workloadkinds.Watches
+
+	cached, elected func()        // end these phases
+	filled          chan struct{} // closed when each cache was attempted
+	claimed         chan struct{} // closed when this replica reconciles
+	led             atomic.Bool   // whether it was
+}
+
+// controller is one of a kind, which the Manager warms before it leads.
+type controller interface {
+	Warmup(ctx context.Context) error
+	Start(ctx context.Context) error
+}
+
+// claimedController is one that reconciles once claimed is closed.
+type claimedController struct {
+	controller
+	claimed <-chan struct{}
+}
+
+func (c *claimedController) Start(ctx context.Context) error {
+	return after(c.claimed, c.controller.Start)(ctx)
 }
 
 // controllersConfig returns the configuration of the controllers' clients, which write only while this
 // replica leads.
 func (a *assembly) controllersConfig() *rest.Config {
-	return fenceWrites(a.api.forControllers(a.config.ClientConnection), leaderCheck(a.check))
-}
-
-// createControllers creates the cache, the clients and the controllers. All of them discover their kinds at the API
-// server, so that it may fail and be called again: their metrics have a registry of their own.
-func (a *assembly) createControllers(ctx context.Context) (*lifecycle.Controllers, error) {
-	a.egress.waitForRanges(ctx)
-	registry := prometheus.NewRegistry()
-	b := &controllerBuilder{assembly: a, registry: registry}
-	open, closed, err := a.openNamespaces(ctx)
-	if err != nil {
-		return nil, err
+	api := a.api.forControllers(a.config.ClientConnection)
+	if a.lock == nil {
+		return api
 	}
-	made, err := b.newCluster(ctx, open)
-	if err != nil {
-		return nil, err
-	}
-	b.cluster = made
-	b.reportLeftOut()
-	if a.kinds.disrupt() {
-		if err := rebootpolicy.Index(ctx, made.GetFieldIndexer()); err != nil {
-			return nil, err
-		}
-	}
-	all := &lifecycle.Controllers{Caches: []lifecycle.Component{{Name: "caches", Run: made.Start}}, Sync: b.syncAdmission}
-	if all.Reconcilers, err = b.reconcilers(ctx); err != nil {
-		return nil, err
-	}
-	if a.claim != nil {
-		all.Reconcilers = append(all.Reconcilers, lifecycle.Reconciler{Name: "claim", Warm: idle, Start: a.claim.hold})
-	}
-	if len(closed) > 0 {
-		all.Reconcilers = append(all.Reconcilers, lifecycle.Reconciler{
-			Name: "rights", Warm: idle, Start: func(ctx context.Context) error { return a.awaitRights(ctx, closed) },
-		})
-	}
-	if err := a.metrics.Register(registry); err != nil {
-		return nil, fmt.Errorf("metrics of the controllers: %w", err)
-	}
-	return all, nil
+	return fenceWrites(api, a.lock.Check)
 }
 
 // reportLeftOut reports which kinds are left out although their CRDs are installed: another installation reconciles them, or
@@ -91,7 +71,7 @@ func (a *assembly) createControllers(ctx context.Context) (*lifecycle.Controller
 func (b *controllerBuilder) reportLeftOut() {
 	var served []string
 	for _, one := range b.assembly.leftOut {
-		if checkServed(b.cluster, one.object) == nil {
+		if checkServed(b.manager, one.object) == nil {
 			served = append(served, one.Kind)
 		}
 	}
@@ -99,52 +79,65 @@ func (b *controllerBuilder) reportLeftOut() {
 		return
 	}
 	text := strings.Join(served, ", ") + " left out, and served by the API server: nothing here reconciles these objects or takes off their finalizers"
-	b.assembly.recorder.SetInfo("kinds", func() string { return b.assembly.config.KindsText() + "; " + text })
+	b.assembly.startup.setInfo("kinds", func() string { return b.assembly.config.KindsText() + "; " + text })
 	b.assembly.logger.Info("Kinds are left out, and their CRDs are installed: nothing here reconciles these objects or takes off their finalizers",
 		"kinds", served)
 }
 
-// idle is the warmup of what has no sources.
-func idle(context.Context) error { return nil }
-
-// reconcilers returns what runs while this replica leads: the calendar and a controller for each kind.
-func (b *controllerBuilder) reconcilers(ctx context.Context) ([]lifecycle.Reconciler, error) {
+// share makes what the controllers share.
+func (b *controllerBuilder) share(registry prometheus.Registerer) error {
 	a := b.assembly
-	calendar, err := b.newFreeze()
+	calendar, err := b.newFreeze(registry)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	b.disruptions = newDisruptions(b.cluster, calendar, a.kinds, a.config.RebootPolicies, a.logger.WithName("disruptions"))
+	b.disruptions = newDisruptions(b.manager, calendar, a.kinds, a.config.RebootPolicies, a.logger.WithName("disruptions"))
 	if a.kinds.disrupt() {
-		if err := b.registry.Register(b.disruptions.ledger); err != nil {
-			return nil, fmt.Errorf("metrics of disruptions: %w", err)
+		if err := registry.Register(b.disruptions.ledger); err != nil {
+			return fmt.Errorf("metrics of disruptions: %w", err)
 		}
 	}
 	b.workloadKinds = workloadkinds.New(workloadkinds.Options{
-		Cache: b.cluster.GetCache(), Live: b.cluster.GetAPIReader(), Serves: workloadkinds.Serves(a.client.Discovery().RESTClient()),
+		Cache: b.manager.GetCache(), Live: b.manager.GetAPIReader(), Serves: workloadkinds.Serves(a.client.Discovery().RESTClient()),
 		Logger: a.logger.WithName("workloadkinds"),
 	}, a.config.RebootPolicies.Kinds()...)
-	all := []lifecycle.Reconciler{
-		{Name: "calendar", Warm: idle, Start: calendar.Run}, {Name: "workloadkinds", Warm: idle, Start: b.workloadKinds.Run},
+	return nil
+}
+
+// kinds are the attempts to give the Manager the controllers of the kinds. Each waits for the informers of the kinds that it
+// reads, so that a kind whose CRD is missing, or that may not be listed, is late alone. A controller waits for the same, but its
+// error ends the process, names a kind at random and no remedy.
+func (b *controllerBuilder) kinds(phase string) []attempt {
+	var all []attempt
+	for _, kind := range b.assembly.kinds {
+		var made controller
+		var reads []client.Object
+		all = append(all, attempt{phase, strings.ToLower(kind.Kind), func(ctx context.Context) (err error) {
+			if made == nil {
+				registry := prometheus.NewRegistry() // of this attempt
+				if made, reads, err = kind.controller(b, ctx, registry); err != nil || made == nil {
+					return err
+				}
+				if err := b.assembly.metrics.Register(registry); err != nil {
+					return fmt.Errorf("metrics of the controller: %w", err)
+				}
+			}
+			if err := b.waitForInformers(ctx, phase, kind.object, reads); err != nil {
+				return err
+			}
+			return b.manager.Add(&claimedController{made, b.claimed})
+		}})
 	}
-	for _, kind := range a.kinds {
-		made, err := kind.controller(b, ctx)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, made)
-	}
-	return all, nil
+	return all
 }
 
 // externalServices returns the controller of ExternalServices.
-func (b *controllerBuilder) externalServices(ctx context.Context) (lifecycle.Reconciler, error) {
+func (b *controllerBuilder) externalServices(ctx context.Context, registry prometheus.Registerer) (controller, []client.Object, error) {
 	a := b.assembly
 	c, es := a.config.Controllers, a.config.ExternalServices
-	made, err := externalservice.New(ctx, b.cluster, externalservice.Options{
+	made, err := externalservice.New(ctx, b.manager, externalservice.Options{
 		Concurrency:             c.Concurrency["ExternalService"],
 		CacheSyncTimeout:        c.CacheSyncTimeout.Duration,
-		Warmup:                  true, // when to warm is decided by the lifecycle
 		Logger:                  a.logger,
 		Policy:                  a.egress.policy,
 		Lookup:                  a.egress.resolver.Lookup,
@@ -157,37 +150,15 @@ func (b *controllerBuilder) externalServices(ctx context.Context) (lifecycle.Rec
 		WebhookExemptNamespaces: webhookExemptNamespaces(a.identity),
 		ResolveWorkers:          es.ResolveWorkers,
 		ProbeWorkers:            es.ProbeWorkers,
-		Registerer:              b.registry,
-		Wrap:                    tolerantcache.IgnoreUndecodable("ExternalService", a.leadershipLog.Wrap("ExternalService")),
+		Registerer:              registry,
+		Wrap:                    tolerantcache.IgnoreUndecodable("ExternalService", a.leadershipLog.wrap("ExternalService")),
 	})
 	if err != nil {
-		return lifecycle.Reconciler{}, err
+		return nil, nil, err
 	}
 	a.egress.notify(made.EnqueueAll, made.EnqueueAddresses)
 	read := append(slices.Collect(maps.Keys(externalservice.Cache())), client.Object(&networkingv1.ExternalService{}))
-	return b.warmed(externalservice.Name, made, &networkingv1.ExternalService{}, read), nil
-}
-
-// warmed returns the reconciler of a controller, which is warmed once the informers of the kinds that it reads have synced. The
-// controller waits for the same, but its error names a kind at random and no remedy.
-func (b *controllerBuilder) warmed(name string, controller interface {
-	Warmup(ctx context.Context) error
-	Start(ctx context.Context) error
-}, of client.Object, read []client.Object) lifecycle.Reconciler {
-	return lifecycle.Reconciler{Name: name, Start: controller.Start, Warm: func(ctx context.Context) error {
-		if err := b.waitForInformers(ctx, b.warmPhase(), of, read); err != nil {
-			return err
-		}
-		return controller.Warmup(ctx)
-	}}
-}
-
-// warmPhase returns the phase in which the reconcilers are warmed.
-func (b *controllerBuilder) warmPhase() phases.Phase {
-	if b.assembly.config.Controllers.Warmup {
-		return phases.Caches
-	}
-	return phases.Reconcilers
+	return made, read, nil
 }
 
 // syncAdmission waits for what admission reads from the cache, where there is admission.
@@ -195,34 +166,33 @@ func (b *controllerBuilder) syncAdmission(ctx context.Context) error {
 	if !b.assembly.config.Webhook.Enabled {
 		return nil
 	}
-	if err := b.waitForInformers(ctx, phases.Caches, nil, b.assembly.kinds.warn()); err != nil {
+	if err := b.waitForInformers(ctx, phaseCaches, nil, b.assembly.kinds.warn()); err != nil {
 		return err
 	}
-	b.assembly.warnings.SetCaches(b.cluster.GetCache(), b.cluster.GetCache())
+	b.assembly.warnings.SetCaches(b.manager.GetCache(), b.manager.GetCache())
 	return nil
 }
 
 // waitForInformers waits for the informers of the kinds that the controller of a kind reads; nil for admission. One of our
 // kinds that it only refers to is not waited for where it is left out or its CRD is not installed.
-func (b *controllerBuilder) waitForInformers(ctx context.Context, phase phases.Phase, of client.Object, kinds []client.Object) error {
+func (b *controllerBuilder) waitForInformers(ctx context.Context, phase string, of client.Object, kinds []client.Object) error {
 	kinds = slices.DeleteFunc(slices.Clone(kinds), func(kind client.Object) bool {
-		if partialcache.LeavesOut(b.cluster.GetCache(), kind) {
+		if partialcache.LeavesOut(b.manager.GetCache(), kind) {
 			return true
 		}
 		gvk, err := apiutil.GVKForObject(kind, b.assembly.scheme)
 		isReferred := err == nil && slices.Contains(b.assembly.kinds.gvks(), gvk) && reflect.TypeOf(kind) != reflect.TypeOf(of)
-		return isReferred && errors.Is(checkServed(b.cluster, kind), errNotServed)
+		return isReferred && errors.Is(checkServed(b.manager, kind), errNotServed)
 	})
-	return b.assembly.waitForInformers(ctx, b.cluster.GetCache(), phase, kinds)
+	return b.assembly.waitForInformers(ctx, b.manager.GetCache(), phase, kinds)
 }
 
 // chaosPods returns the controller of ChaosPods.
-func (b *controllerBuilder) chaosPods(context.Context) (lifecycle.Reconciler, error) {
+func (b *controllerBuilder) chaosPods(_ context.Context, registry prometheus.Registerer) (controller, []client.Object, error) {
 	a := b.assembly
-	made, err := chaospod.New(b.cluster, chaospod.Options{
+	made, err := chaospod.New(b.manager, chaospod.Options{
 		Concurrency:      a.config.Controllers.Concurrency["ChaosPod"],
 		CacheSyncTimeout: a.config.Controllers.CacheSyncTimeout.Duration,
-		Warmup:           true, // when to warm is decided by the lifecycle
 		Logger:           a.logger,
 		Now:              a.offset.Now,
 		Denied:           webhookExemptNamespaces(a.identity),
@@ -236,33 +206,30 @@ func (b *controllerBuilder) chaosPods(context.Context) (lifecycle.Reconciler, er
 		Lookup:           a.egress.resolver.Lookup,
 		Reference:        a.reference,
 		OnSuspect:        b.disruptions.suspicions.OnSuspect("ChaosPod", a.suspects("ChaosPod")),
-		Registerer:       b.registry,
-		Wrap:             tolerantcache.IgnoreUndecodable("ChaosPod", a.leadershipLog.Wrap("ChaosPod")),
+		Registerer:       registry,
+		Wrap:             tolerantcache.IgnoreUndecodable("ChaosPod", a.leadershipLog.wrap("ChaosPod")),
 	})
 	if err != nil {
-		return lifecycle.Reconciler{}, err
+		return nil, nil, err
 	}
 	b.disruptions.addWake(made.Wake)
-	return b.warmed(chaospod.Name, made, &chaosv1.ChaosPod{}, chaospod.Kinds()), nil
+	return made, chaospod.Kinds(), nil
 }
 
 // clusterRebootPolicies returns the controller of ClusterRebootPolicies. An operator without access to the cluster has none: it
 // does not see all namespaces, and its admission refuses such objects.
-func (b *controllerBuilder) clusterRebootPolicies(context.Context) (lifecycle.Reconciler, error) {
+func (b *controllerBuilder) clusterRebootPolicies(context.Context, prometheus.Registerer) (controller, []client.Object, error) {
 	a := b.assembly
 	if !a.config.ClusterAccess {
-		return lifecycle.Reconciler{Name: clusterrebootpolicy.Name, Warm: idle, Start: func(ctx context.Context) error {
-			<-ctx.Done()
-			return nil
-		}}, nil
+		return nil, nil, nil
 	}
-	made, err := clusterrebootpolicy.New(b.cluster, clusterrebootpolicy.Options{
+	made, err := clusterrebootpolicy.New(b.manager, clusterrebootpolicy.Options{
 		CacheSyncTimeout: a.config.Controllers.CacheSyncTimeout.Duration, Logger: a.logger, Now: a.offset.Now,
 		WebhookExemptNamespaces: webhookExemptNamespaces(a.identity), Kinds: b.workloadKinds,
-		Wrap: tolerantcache.IgnoreUndecodable("ClusterRebootPolicy", a.leadershipLog.Wrap("ClusterRebootPolicy")),
+		Wrap: tolerantcache.IgnoreUndecodable("ClusterRebootPolicy", a.leadershipLog.wrap("ClusterRebootPolicy")),
 	})
 	if err != nil {
-		return lifecycle.Reconciler{}, err
+		return nil, nil, err
 	}
-	return b.warmed(clusterrebootpolicy.Name, made, &autorebootv1.ClusterRebootPolicy{}, clusterrebootpolicy.Kinds()), nil
+	return made, clusterrebootpolicy.Kinds(), nil
 }

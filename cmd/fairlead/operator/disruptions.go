@@ -11,12 +11,13 @@ import (
 	"sync"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/cluster"
 
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	"github.com/fairlead-dev/fairlead/internal/events"
@@ -68,7 +69,7 @@ func (d *disruptions) wakeAll(h disruption.Holder) {
 // take away what another has claimed since. Of a kind whose CRD is not installed nothing is under way; it is restored by
 // its own controller. While a kind cannot be read, what is under way is not known, and restore waits.
 func (d *disruptions) restore(ctx context.Context) error {
-	return retry.Until(ctx, retry.Policy{Log: d.logger, MaxDelay: lifecycle.MaxPause, AttemptTimeout: -1, Forever: true}, d.restoreKinds)
+	return retry.Until(ctx, retry.Policy{Log: d.logger, MaxDelay: maxPause, AttemptTimeout: -1, Forever: true}, d.restoreKinds)
 }
 
 func (d *disruptions) restoreKinds(ctx context.Context) error {
@@ -96,7 +97,7 @@ func (d *disruptions) restoreKinds(ctx context.Context) error {
 }
 
 // newFreeze returns the blackouts of the whole cluster.
-func (b *controllerBuilder) newFreeze() (*freeze.Freeze, error) {
+func (b *controllerBuilder) newFreeze(registry prometheus.Registerer) (*freeze.Freeze, error) {
 	client, err := kubernetes.NewForConfig(binary(b.assembly.controllersConfig()))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", b.assembly.api.origin, err)
@@ -112,12 +113,12 @@ func (b *controllerBuilder) newFreeze() (*freeze.Freeze, error) {
 				return
 			}
 			b.assembly.recordEvent(events.Event{
-				Regarding: configMap, Reason: "CalendarUnreadable", Action: "Read", PerNote: true,
+				Regarding: configMap, Reason: common.EventCalendarUnreadable, Action: "Read", PerNote: true,
 				Note: "The blackouts of the cluster cannot be read: those that were read last stay in force, and a replica that has read none starts no restart: " + cause,
 			})
 		},
 		Logger:     b.assembly.logger.WithName("calendar"),
-		Registerer: b.registry,
+		Registerer: registry,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("calendar: %w", err)
@@ -147,14 +148,14 @@ func (a *assembly) suspects(kind string) func(suspect bool, cause string) {
 	lease := a.lease()
 	return func(suspect bool, cause string) {
 		notice := events.Event{
-			Regarding: lease, Reason: kind + "ProbesInconclusive", Action: "Probe",
+			Regarding: lease, Reason: kind + common.EventProbesInconclusive, Action: "Probe",
 			Note: "Failed health checks of " + kind + " objects are taken for a fault of the operator's own network and decide nothing, but where another address of the object is healthy: " + cause + ".",
 		}
 		if suspect {
 			logger.Info("Failed checks decide nothing: the fault is probably the operator's own", "kind", kind, "cause", cause)
 		} else {
 			logger.Info("Failed checks decide again", "kind", kind, "cause", cause)
-			notice.Reason = kind + "ProbesBelieved"
+			notice.Reason = kind + common.EventProbesBelieved
 			notice.Note = "Failed health checks of " + kind + " objects decide again. They were taken for a fault of the operator's own network: " + cause + "."
 		}
 		if a.recordEvent != nil {

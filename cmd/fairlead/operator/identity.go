@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/uuid"
 
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
@@ -98,7 +99,7 @@ func (a *assembly) openNamespaces(ctx context.Context) (open, closed []string, e
 		closed = append(closed, namespace)
 		a.logger.Error(err, "a namespace is left out: grant the operator its Role there (config/namespaced/rights), or take it out of the field namespaces", "namespace", namespace)
 		a.recordEvent(events.Event{
-			Regarding: a.lease(), Reason: "NamespaceForbidden", Action: "Watch",
+			Regarding: a.lease(), Reason: common.EventNamespaceForbidden, Action: "Watch",
 			Note: "The operator has no rights in namespace " + namespace + ", and leaves it out until it has.",
 		})
 	}

@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"slices"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	clientscheme "k8s.io/client-go/kubernetes/scheme"
@@ -20,7 +21,6 @@ import (
 	chaosv1alpha1 "github.com/fairlead-dev/fairlead/api/chaos/v1alpha1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	networkingv1alpha1 "github.com/fairlead-dev/fairlead/api/networking/v1alpha1"
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
@@ -51,7 +51,8 @@ type kind struct {
 	// disrupts is whether it disrupts workloads: it finds their pods by an index, and claims workloads in the ledger.
 	disrupts bool
 
-	controller func(b *controllerBuilder, ctx context.Context) (lifecycle.Reconciler, error)
+	// controller returns its controller and the kinds that this reads; nil where an operator with this configuration has none.
+	controller func(b *controllerBuilder, ctx context.Context, registry prometheus.Registerer) (controller, []client.Object, error)
 	// restore restores the claims of its objects in the ledger, where it disrupts workloads.
 	restore func(ctx context.Context, from client.Reader, ledger *disruption.Ledger, among ...client.ListOption) error
 }
@@ -109,7 +110,7 @@ func allKinds() kinds {
 			types:            []func(*runtime.Scheme) error{chaosv1.AddToScheme, chaosv1alpha1.AddToScheme},
 			admit: func(common admission.Options, r reviews) map[string]http.Handler {
 				return admitchaospod.New(admitchaospod.Options{
-					Handler: common, Policy: r.policy, Reviewer: r.reviewer, Warnings: r.warnings,
+					Handler: common, Policy: r.policy, Reviewer: r.reviewer, Warnings: r.warnings, Pods: r.pods,
 				})
 			},
 			warns:      true,

@@ -16,12 +16,11 @@ import (
 	"k8s.io/utils/clock"
 	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/memory"
 )
 
-// Options configure a Manager.
+// Options configure an Operator.
 type Options struct {
 	// Logger is the logger of all parts.
 	Logger logr.Logger
@@ -45,16 +44,9 @@ type Options struct {
 	Clock clock.WithTicker
 }
 
-// Manager is the operator, assembled.
-type Manager struct{ lifecycle *lifecycle.Lifecycle }
-
-// Run runs the operator until ctx ends, and stops it in order. It returns nil after a requested stop,
-// and leaderelection.ErrLost where the Lease was lost.
-func (m *Manager) Run(ctx context.Context) error { return m.lifecycle.Run(ctx) }
-
 // New assembles the operator from a validated configuration. It reads the kubeconfig and sends
 // nothing.
-func New(c *options.Configuration, o Options) (*Manager, error) {
+func New(c *options.Configuration, o Options) (*Operator, error) {
 	if o.Metrics == nil {
 		o.Metrics = ctrlmetrics.Registry
 	}
@@ -87,11 +79,7 @@ func New(c *options.Configuration, o Options) (*Manager, error) {
 	a := &assembly{
 		config: c, kinds: named, leftOut: leftOut, identity: self, version: o.Version, api: api, dial: o.Dial, clock: o.Clock, offset: offset,
 		traces: traces, level: o.LogLevel,
-		logger: o.Logger, metrics: o.Metrics, leadershipLog: lifecycle.NewLeadershipLog(self.id, o.Reconciles, o.Logger),
+		logger: o.Logger, metrics: o.Metrics, leadershipLog: newLeadershipLog(self.id, o.Reconciles, o.Logger),
 	}
-	l, err := a.assemble()
-	if err != nil {
-		return nil, err
-	}
-	return &Manager{lifecycle: l}, nil
+	return a.assemble()
 }

@@ -22,7 +22,6 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/phases"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
@@ -83,13 +82,9 @@ func reaching(t *testing.T, limit time.Duration, answer http.HandlerFunc) apiSer
 	if err != nil {
 		t.Fatal(err)
 	}
-	recorder, err := phases.New(phases.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return apiServerWait{
 		client: client.Discovery().RESTClient(), server: server.URL, origin: "kubeconfig /k", limit: limit,
-		first: time.Millisecond, recorder: recorder, logger: logr.Discard(),
+		first: time.Millisecond, startup: testStartup(t), logger: logr.Discard(),
 	}
 }
 
@@ -125,7 +120,7 @@ func TestAnAPIServerThatNeverAnswersIsGivenUpWithItsNameAndARemedy(t *testing.T)
 			t.Errorf("%q does not say %q", err, want)
 		}
 	}
-	if row := r.recorder.Status().Phases[0]; !strings.Contains(row.Detail, r.server) {
+	if row := r.startup.status().Phases[0]; !strings.Contains(row.Detail, r.server) {
 		t.Errorf("statusz shows %q", row.Detail)
 	}
 }
@@ -176,12 +171,12 @@ func TestAnAddressInUseIsNamedWithTheFlag(t *testing.T) {
 	probe := httpServer{name: "probe server", address: at, flag: "--health-probe-bind-address", handler: http.NotFoundHandler()}
 	c := options.Default()
 	c.Metrics = options.Metrics{BindAddress: at}
-	metrics, err := metricsServer(c, &rest.Config{}, nil, nil, logr.Discard())
+	metrics, err := metricsServer(c, &rest.Config{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for flag, part := range map[string]httpServer{"--health-probe-bind-address": probe, "--metrics-bind-address": metrics} {
-		err := part.run(context.Background())
+	for flag, run := range map[string]func(context.Context) error{"--health-probe-bind-address": probe.run, "--metrics-bind-address": metrics.run} {
+		err := run(context.Background())
 		if err == nil || !strings.Contains(err.Error(), at) || !strings.Contains(err.Error(), "in use") || !strings.Contains(err.Error(), flag) {
 			t.Errorf("error %v", err)
 		}
@@ -197,7 +192,7 @@ func TestMetricsAreRefusedToWhoIsNotAuthenticatedAndSpeakOnlyModernTLS(t *testin
 	_ = free.Close()
 	c := options.Default()
 	c.Metrics.BindAddress, c.Profiling.OnMetrics = at, true
-	server, err := metricsServer(c, &rest.Config{Host: "https://127.0.0.1:1"}, nil, nil, logr.Discard())
+	server, err := metricsServer(c, &rest.Config{Host: "https://127.0.0.1:1"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +224,7 @@ func TestMetricsAreRefusedToWhoIsNotAuthenticatedAndSpeakOnlyModernTLS(t *testin
 func TestAMetricsCertificateThatIsNotThereIsAnError(t *testing.T) {
 	c := options.Default()
 	c.Metrics.CertDir = t.TempDir()
-	if _, err := metricsServer(c, &rest.Config{}, nil, nil, logr.Discard()); err == nil || !strings.Contains(err.Error(), c.Metrics.CertDir) {
+	if _, err := metricsServer(c, &rest.Config{}, nil); err == nil || !strings.Contains(err.Error(), c.Metrics.CertDir) {
 		t.Errorf("error %v", err)
 	}
 }

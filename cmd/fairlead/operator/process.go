@@ -6,6 +6,7 @@ package operator
 import (
 	"errors"
 	"io"
+	"log"
 	"log/slog"
 	"math"
 	"os"
@@ -17,6 +18,7 @@ import (
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
+	"github.com/fairlead-dev/fairlead/internal/connections"
 )
 
 // NewLogger makes the one logger of the process, in the configured form, and what changes its level.
@@ -32,8 +34,11 @@ func NewLogger(c options.Logging, to io.Writer) (logr.Logger, *LogLevel, error) 
 	return logr.FromSlogHandler(slog.NewJSONHandler(to, handler)), level, nil
 }
 
-// UseLogger makes controller-runtime and client-go, which log through globals, use the logger.
+// UseLogger makes controller-runtime, client-go and the metrics server, which log through globals, use the logger.
 func UseLogger(logger logr.Logger) {
+	errorLog := connections.NewErrorLog(connections.LogOptions{Logger: logger, Message: "Connection error of the metrics server"})
+	log.SetFlags(0)
+	log.SetOutput(errorLog.Writer())
 	ctrllog.SetLogger(logger)
 	klog.SetLoggerWithOptions(logger.WithName("client-go"), klog.ContextualLogger(true))
 }

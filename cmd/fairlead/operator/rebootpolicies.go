@@ -6,39 +6,20 @@ package operator
 import (
 	"context"
 	"fmt"
-	"time"
 
-	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/fingerprint"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/promquery"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
-	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
-
-// keyRetry is the pause between two attempts to load the key of the fingerprints.
-const keyRetry = 10 * time.Second
-
-// rebootPolicies is the controller of RebootPolicies. It is made once there is a key for fingerprints. One
-// that is broken stops restarts alone: webhooks and the other kinds go on, since the whole cluster
-// depends on them.
-type rebootPolicies struct {
-	builder    *controllerBuilder
-	logger     logr.Logger
-	controller *rebootpolicy.Controller
-}
-
-func (b *controllerBuilder) rebootPolicies(context.Context) (lifecycle.Reconciler, error) {
-	r := &rebootPolicies{builder: b, logger: b.assembly.logger.WithName(rebootpolicy.Name)}
-	return lifecycle.Reconciler{Name: rebootpolicy.Name, Warm: r.warm, Start: r.start}, nil
-}
 
 func sourcesMode(c *options.Configuration) sources.Mode {
 	if c.RebootPolicies.Sources == options.SourcesPoll {
@@ -47,26 +28,31 @@ func sourcesMode(c *options.Configuration) sources.Mode {
 	return sources.Watch
 }
 
-// create makes the controller, unless it is made.
-func (r *rebootPolicies) create(key *fingerprint.Key) error {
-	if r.controller != nil {
-		return nil
+// rebootPolicies returns the controller of RebootPolicies, which needs a key for fingerprints. Without one restarts alone are
+// late: webhooks and the other kinds go on.
+func (b *controllerBuilder) rebootPolicies(ctx context.Context, registry prometheus.Registerer) (controller, []client.Object, error) {
+	a := b.assembly
+	key, err := fingerprint.Load(ctx, a.client, a.identity.namespace, a.config.RebootPolicies.FingerprintSecret)
+	if err != nil {
+		return nil, nil, err
 	}
-	b, a := r.builder, r.builder.assembly
 	c, settings := a.config.Controllers, a.config.RebootPolicies
 	limited := b.assembly.controllersConfig()
 	typed, err := kubernetes.NewForConfig(binary(limited))
 	if err != nil {
-		return fmt.Errorf("%s: %w", a.api.origin, err)
+		return nil, nil, fmt.Errorf("%s: %w", a.api.origin, err)
 	}
 	untyped, err := metadata.NewForConfig(limited)
 	if err != nil {
-		return fmt.Errorf("%s: %w", a.api.origin, err)
+		return nil, nil, fmt.Errorf("%s: %w", a.api.origin, err)
 	}
-	made, err := rebootpolicy.New(b.cluster, rebootpolicy.Options{
+	objects, err := dynamic.NewForConfig(limited)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%s: %w", a.api.origin, err)
+	}
+	made, err := rebootpolicy.New(b.manager, rebootpolicy.Options{
 		Concurrency:             c.Concurrency["RebootPolicy"],
 		CacheSyncTimeout:        c.CacheSyncTimeout.Duration,
-		Warmup:                  true, // when to warm is decided by the lifecycle
 		Logger:                  a.logger,
 		Now:                     a.offset.Now,
 		WebhookExemptNamespaces: webhookExemptNamespaces(a.identity),
@@ -75,6 +61,7 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 		Key:                     key,
 		Kubernetes:              typed,
 		Metadata:                untyped,
+		Dynamic:                 objects,
 		SourcesMode:             sourcesMode(a.config),
 		SourcesInterval:         settings.SourcesPollInterval.Duration,
 		Dial:                    a.egress.dialer.Dial,
@@ -89,62 +76,12 @@ func (r *rebootPolicies) create(key *fingerprint.Key) error {
 		Freeze:       b.disruptions.freeze,
 		Kinds:        b.workloadKinds,
 		WithoutNodes: !a.config.ClusterAccess,
-		Registerer:   b.registry,
-		Wrap:         tolerantcache.IgnoreUndecodable("RebootPolicy", a.leadershipLog.Wrap("RebootPolicy")),
+		Registerer:   registry,
+		Wrap:         tolerantcache.IgnoreUndecodable("RebootPolicy", a.leadershipLog.wrap("RebootPolicy")),
 	})
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
-	r.controller = made
 	b.disruptions.addWake(made.Wake)
-	return nil
-}
-
-func (r *rebootPolicies) key(ctx context.Context) (*fingerprint.Key, error) {
-	a := r.builder.assembly
-	return fingerprint.Load(ctx, a.client, a.identity.namespace, a.config.RebootPolicies.FingerprintSecret)
-}
-
-// warm fills the caches. Without a key there is nothing to fill yet.
-func (r *rebootPolicies) warm(ctx context.Context) error {
-	key, err := r.key(ctx)
-	if err != nil {
-		r.logger.Error(err, "RebootPolicies are not reconciled yet")
-		return nil
-	}
-	if err := r.create(key); err != nil {
-		return err
-	}
-	kinds := rebootpolicy.Kinds(sourcesMode(r.builder.assembly.config))
-	if err := r.builder.waitForInformers(ctx, r.builder.warmPhase(), &autorebootv1.RebootPolicy{}, kinds); err != nil {
-		return err
-	}
-	return r.controller.Warmup(ctx)
-}
-
-// start reconciles, as soon as there is a key.
-func (r *rebootPolicies) start(ctx context.Context) error {
-	err := retry.Until(ctx, retry.Policy{MinDelay: keyRetry, MaxDelay: keyRetry, AttemptTimeout: -1,
-		OnRetry: func(err error, delay time.Duration) {
-			r.logger.Error(err, "RebootPolicies are not reconciled", "retry", delay.String())
-		}}, func(ctx context.Context) error {
-		if r.controller != nil {
-			return nil
-		}
-		key, err := r.key(ctx)
-		if err == nil {
-			err = r.create(key)
-			if err != nil {
-				err = retry.Final(err)
-			}
-		}
-		return err
-	})
-	switch {
-	case err == nil:
-		return r.controller.Start(ctx)
-	case ctx.Err() == nil:
-		return err
-	}
-	return nil
+	return made, rebootpolicy.Kinds(sourcesMode(a.config)), nil
 }

@@ -23,18 +23,15 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/promhttp"
-	"k8s.io/client-go/kubernetes"
+	"golang.org/x/time/rate"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/flowcontrol"
 	cliflag "k8s.io/component-base/cli/flag"
-	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
-	ctrlmetrics "sigs.k8s.io/controller-runtime/pkg/metrics"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	metricsserver "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/delegatedauth"
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 	"github.com/fairlead-dev/fairlead/internal/connections"
-	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
 // probes serves /healthz, /readyz and /statusz. Alive means that this answers: a replica that
@@ -94,23 +91,18 @@ func profilesMux() http.Handler {
 	return mux
 }
 
-// maxConnections is how many each of these servers has open, and enough for scrapers and probes.
+// maxConnections is how many each of these servers has open, and enough for probes: the kubelet must reach /healthz whatever any
+// pod does to the port.
 const maxConnections = 256
 
-// httpServer is a server beside the webhook's.
+// httpServer is the server of probes or profiles.
 type httpServer struct {
 	name, address string
 	flag          string // the remedy for an address that cannot be used
 	handler       http.Handler
-	// tls returns the configuration of TLS, and runs what keeps it current until ctx ends. Nil: without TLS.
-	tls    func(ctx context.Context) (*tls.Config, error)
-	logger logr.Logger
+	logger        logr.Logger
 	// evicted counts connections that were closed for further ones.
 	evicted prometheus.Counter
-}
-
-func (s httpServer) component() lifecycle.Component {
-	return lifecycle.Component{Name: s.name, Run: s.run}
 }
 
 // run serves until ctx ends.
@@ -119,14 +111,6 @@ func (s httpServer) run(ctx context.Context) error {
 	raw, err := listening.Listen(ctx, "tcp", s.address)
 	if err != nil {
 		return listenError(s.name, s.address, s.flag, err)
-	}
-	listener := net.Listener(connections.Bound(raw, connections.Options{Max: maxConnections, Evicted: s.evicted}))
-	if s.tls != nil {
-		config, err := s.tls(ctx)
-		if err != nil {
-			return errors.Join(fmt.Errorf("%s: %w", s.name, err), raw.Close())
-		}
-		listener = tls.NewListener(listener, config)
 	}
 	server := &http.Server{
 		Handler:           s.handler,
@@ -138,20 +122,13 @@ func (s httpServer) run(ctx context.Context) error {
 		MaxHeaderBytes:    16 << 10,
 		ErrorLog:          connections.NewErrorLog(connections.LogOptions{Logger: s.logger, Message: "Connection error of the " + s.name}),
 	}
+	defer context.AfterFunc(ctx, func() { _ = server.Close() })()
 	s.logger.V(1).Info("serving", "server", s.name, "address", raw.Addr().String())
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	select {
-	case err := <-served:
-		return fmt.Errorf("%s: %w", s.name, err)
-	case <-ctx.Done():
+	err = server.Serve(connections.Bound(raw, connections.Options{Max: maxConnections, Evicted: s.evicted}))
+	if ctx.Err() != nil {
+		return nil
 	}
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
-	defer cancel()
-	if err := server.Shutdown(ending); err != nil {
-		_ = server.Close() // a profile may run longer than the stop may take
-	}
-	return nil
+	return fmt.Errorf("%s: %w", s.name, err)
 }
 
 // listenError words the error of a listener.
@@ -162,38 +139,65 @@ func listenError(name, address, flag string, err error) error {
 	return fmt.Errorf("%s: %w (the address is set by %s)", name, err, flag)
 }
 
-// metricsServer makes the server of /metrics, and of the level of the log. Over TLS it serves only clients that the API server
-// authenticates, and allows to call the path by the method. The reviews have a connection of their own.
-func metricsServer(
-	c *options.Configuration, api *rest.Config, level *LogLevel, registerer prometheus.Registerer, logger logr.Logger,
-) (httpServer, error) {
-	mux := http.NewServeMux()
-	mux.Handle("/metrics", promhttp.HandlerFor(ctrlmetrics.Registry, promhttp.HandlerOpts{ErrorHandling: promhttp.HTTPErrorOnError}))
+// Reviews of the callers of the metrics port, in requests a second: any pod may send tokens, and the API server must not be
+// asked about each.
+const reviewRate, reviewBurst = 10, 20
+
+// metricsServer returns controller-runtime's server of /metrics, and of the level of the log. Over TLS it serves only clients that
+// the API server authenticates, and allows to call the path by the method. The reviews have the connection of api.
+func metricsServer(c *options.Configuration, api *rest.Config, level *LogLevel) (component, error) {
+	o := metricsserver.Options{BindAddress: c.Metrics.BindAddress, SecureServing: c.Metrics.Secure, ExtraHandlers: map[string]http.Handler{}}
 	if c.Profiling.OnMetrics {
-		for path, handler := range profiles() {
-			mux.Handle(path, handler)
+		o.ExtraHandlers = profiles()
+	}
+	if c.Metrics.Secure {
+		o.FilterProvider = reviewed
+		if level != nil {
+			o.ExtraHandlers["POST "+logLevelPath] = level
 		}
+		configure, err := metricsTLS(c)
+		if err != nil {
+			return component{}, err
+		}
+		o.TLSOpts, o.CertDir = []func(*tls.Config){configure}, c.Metrics.CertDir
 	}
-	server := httpServer{
-		name: "metrics server", address: c.Metrics.BindAddress, flag: "--metrics-bind-address", handler: mux, logger: logger,
-	}
-	if !c.Metrics.Secure {
-		return server, nil
-	}
-	if level != nil {
-		mux.Handle("POST "+logLevelPath, level)
-	}
-	client, err := kubernetes.NewForConfig(api)
+	api = rest.CopyConfig(api)
+	api.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(reviewRate, reviewBurst) // of all reviews
+	client, err := rest.HTTPClientFor(api)
 	if err != nil {
-		return server, fmt.Errorf("metrics server: %w", err)
+		return component{}, fmt.Errorf("metrics server: %w", err)
 	}
-	filter, err := delegatedauth.New(delegatedauth.Options{Client: client, Logger: logger, Metrics: registerer})
+	server, err := metricsserver.NewServer(o, api, client)
 	if err != nil {
-		return server, fmt.Errorf("metrics server: %w", err)
+		return component{}, fmt.Errorf("metrics server: %w", err)
 	}
-	server.handler = filter.Wrap(mux)
-	server.tls, err = metricsTLS(c, logger)
-	return server, err
+	return component{"metrics server", func(ctx context.Context) error {
+		if err := server.Start(ctx); err != nil {
+			return listenError("metrics server", c.Metrics.BindAddress, "--metrics-bind-address", err)
+		}
+		return nil
+	}}, nil
+}
+
+// reviewed is controller-runtime's filter, which logs each caller that is not reviewed: one line in ten seconds is enough.
+func reviewed(api *rest.Config, client *http.Client) (metricsserver.Filter, error) {
+	filter, err := filters.WithAuthenticationAndAuthorization(api, client)
+	if err != nil {
+		return nil, err
+	}
+	return func(logger logr.Logger, handler http.Handler) (http.Handler, error) {
+		return filter(logr.New(sparseSink{logger.GetSink(), &rate.Sometimes{Interval: 10 * time.Second}}), handler)
+	}, nil
+}
+
+// sparseSink logs some of the errors.
+type sparseSink struct {
+	logr.LogSink
+	sometimes *rate.Sometimes
+}
+
+func (s sparseSink) Error(err error, text string, values ...any) {
+	s.sometimes.Do(func() { s.LogSink.Error(err, text, values...) })
 }
 
 // selfSigned returns a certificate of this host with an ECDSA key: an RSA key takes a quarter of the processor time of a start.
@@ -215,42 +219,29 @@ func selfSigned(now time.Time) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// metricsTLS returns what makes the configuration of TLS: with the certificate of a folder, which is followed, or with
-// a self-signed one.
-func metricsTLS(c *options.Configuration, logger logr.Logger) (func(context.Context) (*tls.Config, error), error) {
+// metricsTLS returns what configures TLS. Without a folder, which the server follows, the certificate is a self-signed one.
+func metricsTLS(c *options.Configuration) (func(*tls.Config), error) {
 	version, err := cliflag.TLSVersion(c.Webhook.TLS.MinVersion)
 	if err != nil {
 		return nil, fmt.Errorf("metrics server: %w", err)
 	}
-	// HTTP/2 serves scrapers nothing and has cost servers much (CVE-2023-44487).
-	config := &tls.Config{MinVersion: version, NextProtos: []string{"http/1.1"}} // 1.2 at least, which the configuration is checked for
+	var certificate tls.Certificate
 	if c.Metrics.CertDir == "" {
-		return func(context.Context) (*tls.Config, error) {
-			certificate, err := selfSigned(time.Now())
-			if err != nil {
-				return nil, fmt.Errorf("self-signed certificate: %w", err)
+		if certificate, err = selfSigned(time.Now()); err != nil {
+			return nil, fmt.Errorf("metrics server: self-signed certificate: %w", err)
+		}
+	} else {
+		for _, file := range []string{"tls.crt", "tls.key"} { // without which the server would take a self-signed one
+			if _, err := os.Stat(filepath.Join(c.Metrics.CertDir, file)); err != nil {
+				return nil, fmt.Errorf("metrics certificate: %w; correct metrics.certDir, or leave it out for a self-signed one", err)
 			}
-			config.Certificates = []tls.Certificate{certificate}
-			return config, nil
-		}, nil
-	}
-	certificate, key := filepath.Join(c.Metrics.CertDir, "tls.crt"), filepath.Join(c.Metrics.CertDir, "tls.key")
-	for _, file := range []string{certificate, key} {
-		if _, err := os.Stat(file); err != nil {
-			return nil, fmt.Errorf("metrics certificate: %w; correct metrics.certDir, or leave it out for a self-signed one", err)
 		}
 	}
-	return func(ctx context.Context) (*tls.Config, error) {
-		watcher, err := certwatcher.New(certificate, key)
-		if err != nil {
-			return nil, fmt.Errorf("metrics certificate: %w", err)
+	return func(config *tls.Config) {
+		// HTTP/2 serves scrapers nothing and has cost servers much (CVE-2023-44487).
+		config.MinVersion, config.NextProtos = version, []string{"http/1.1"} // 1.2 at least, which the configuration is checked for
+		if certificate.Certificate != nil {
+			config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil }
 		}
-		go panics.Go("certificate of the metrics server", func() { // until ctx ends
-			if err := watcher.Start(ctx); err != nil {
-				logger.Error(err, "The certificate of the metrics server is not followed")
-			}
-		})
-		config.GetCertificate = watcher.GetCertificate
-		return config, nil
 	}, nil
 }

@@ -18,7 +18,6 @@ import (
 	"k8s.io/component-base/tracing"
 	tracingapi "k8s.io/component-base/tracing/api/v1"
 
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/operator/lifecycle"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
@@ -63,11 +62,11 @@ func (t *traces) serve(path string, handler http.Handler) http.Handler {
 }
 
 // component sends the last spans when the others have stopped.
-func (t *traces) component() []lifecycle.Component {
+func (t *traces) component() []component {
 	if t == nil {
 		return nil
 	}
-	return []lifecycle.Component{{Name: "traces", Run: func(ctx context.Context) error {
+	return []component{{"traces", func(ctx context.Context) error {
 		<-ctx.Done()
 		flush, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 		defer cancel()

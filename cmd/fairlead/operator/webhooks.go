@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 	cliflag "k8s.io/component-base/cli/flag"
 
 	"github.com/fairlead-dev/fairlead/certs"
@@ -29,6 +30,7 @@ type reviews struct {
 	reviewer authorization.Reviewer
 	services admitexternalservice.ServiceReader
 	warnings *warnings.Reader
+	pods     corev1client.PodsGetter // nil where the operator makes no pods
 	// workloads are the kinds of other projects that may be targets.
 	workloads []workloadkinds.Kind
 	finalize  bool // whether objects get the finalizer when they are created

@@ -25,8 +25,8 @@ func drawn(policies int, q query, chosen inspect.Key) *graph {
 		all = append(all, &autorebootv1.RebootPolicy{ObjectMeta: metadata(fmt.Sprintf("p%02d", i)), Spec: autorebootv1.RebootPolicySpec{
 			Targets: []autorebootv1.Target{{Kind: "Deployment", Name: "api"}},
 			Gates: []autorebootv1.Gate{
-				{Name: "database", ExternalServiceHealthy: &autorebootv1.ExternalServiceHealthy{Name: "db"}},
-				{Name: "chaos", ChaosSurvived: &autorebootv1.ChaosSurvived{Name: "api"}},
+				{Name: "database", Condition: &autorebootv1.ObjectCondition{APIVersion: "networking.fairlead.dev/v1", Kind: "ExternalService", Name: "db", Type: "Healthy"}},
+				{Name: "chaos", Condition: &autorebootv1.ObjectCondition{APIVersion: "chaos.fairlead.dev/v1", Kind: "ChaosPod", Name: "api", Type: "Survived"}},
 			},
 		}})
 	}

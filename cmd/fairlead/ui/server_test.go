@@ -112,8 +112,8 @@ func shop() *cluster {
 			Spec: autorebootv1.RebootPolicySpec{
 				Targets:  []autorebootv1.Target{{Kind: "Deployment", Name: hostile}},
 				Triggers: []autorebootv1.Trigger{{Name: "weekly", Type: "Schedule", Schedule: &autorebootv1.ScheduleTrigger{Cron: "0 0 * * *"}}},
-				Gates: []autorebootv1.Gate{{Name: "database", Type: "ExternalServiceHealthy",
-					ExternalServiceHealthy: &autorebootv1.ExternalServiceHealthy{Name: "db"}}},
+				Gates: []autorebootv1.Gate{{Name: "database", Type: "Condition",
+					Condition: &autorebootv1.ObjectCondition{APIVersion: "networking.fairlead.dev/v1", Kind: "ExternalService", Name: "db", Type: "Healthy"}}},
 			},
 			Status: autorebootv1.RebootPolicyStatus{ObservedGeneration: 1, Conditions: []metav1.Condition{{Type: "Ready", Status: "True", LastTransitionTime: noon}}},
 		}},

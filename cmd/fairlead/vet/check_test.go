@@ -77,6 +77,11 @@ func TestFindingsSayWhereAndWhatAndWhatToDo(t *testing.T) {
 			`10:50 error schema spec.policies[0].probe.timeout: "5s": timeout must not exceed interval`}},
 		"a template of v1alpha1": {chaosAlpha + "spec:\n  template:\n    spec:\n      restartPolicy: Never\n      containers: []\n", []string{
 			"8:7 error rule spec.template.spec.containers: is required: a pod needs at least one container"}},
+		"a field that no pod template has": {chaosAlpha + "spec:\n  template:\n    spec:\n      containers: [{name: a, image: b, prots: []}]\n", []string{
+			"7:40 error rule spec.template.spec.containers[0].prots: is not allowed: a pod template has no such field; see `kubectl explain pod.spec`"}},
+		"a value that no pod template has": {chaos + "spec:\n  target:\n    template:\n      spec: {containers: web}\n", []string{
+			"1:1 warning unchecked : further rules were not checked: correct the errors of this object first",
+			"7:14 error rule spec.target.template.spec.containers: is a string, which does not fit there; see `kubectl explain pod.spec`"}},
 		"text that is no object":   {"just words\n", nil},
 		"a template of another":    {"{{ if .Values.x }}\na: {{ x }}\n", []string{"2:1 warning syntax : looks like a Helm template: run `helm template . | fairlead vet -` instead (skipped: it does not mention fairlead.dev)"}},
 		"broken and ours":          {external + "spec: {\n", []string{"4:1 error syntax : not YAML: did not find expected node content"}},

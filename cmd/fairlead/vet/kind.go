@@ -54,31 +54,40 @@ type webhookRules[T any] struct {
 	Default  func(obj *T)
 	Validate func(obj, old *T) field.ErrorList
 	Warnings func(obj, old *T) []string
+	// Fields checks what the schema does not look into, in JSON. Nil where the schema checks all.
+	Fields func(obj, old []byte) field.ErrorList
 }
 
 // validate is what the webhooks do to an object that is created. The error is that of decoding.
 func (w webhookRules[T]) validate(raw []byte) (admissionResult, error) {
+	var errs field.ErrorList
+	if w.Fields != nil {
+		errs = w.Fields(raw, nil)
+	}
 	obj := new(T)
 	if err := jsonv2.Unmarshal(raw, obj); err != nil {
-		return admissionResult{}, err
+		if len(errs) > 0 {
+			err = nil // it is about one of them
+		}
+		return admissionResult{errors: errs}, err
 	}
 	w.Default(obj)
-	return admissionResult{obj, w.Validate(obj, nil), w.Warnings(obj, nil)}, nil
+	return admissionResult{obj, append(errs, w.Validate(obj, nil)...), w.Warnings(obj, nil)}, nil
 }
 
 func kinds() []*kind {
 	return []*kind{
 		newKind(networkingv1.GroupVersion, "ExternalService", "externalservices", nil,
-			webhookRules[networkingv1.ExternalService]{externalservice.Default, externalservice.Validate, externalservice.Warnings}),
+			webhookRules[networkingv1.ExternalService]{externalservice.Default, externalservice.Validate, externalservice.Warnings, nil}),
 		newKind(autorebootv1.GroupVersion, "RebootPolicy", "rebootpolicies",
 			overlapsOf(targetsOf, rebootpolicy.Overlaps),
-			webhookRules[autorebootv1.RebootPolicy]{rebootpolicy.Default, rebootpolicy.Validate, rebootpolicy.Warnings}),
+			webhookRules[autorebootv1.RebootPolicy]{rebootpolicy.Default, rebootpolicy.Validate, rebootpolicy.Warnings, nil}),
 		ofCluster(newKind(autorebootv1.GroupVersion, "ClusterRebootPolicy", "clusterrebootpolicies", nil,
 			webhookRules[autorebootv1.ClusterRebootPolicy]{
-				func(*autorebootv1.ClusterRebootPolicy) {}, rebootpolicy.ValidateCluster, rebootpolicy.ClusterWarnings,
+				func(*autorebootv1.ClusterRebootPolicy) {}, rebootpolicy.ValidateCluster, rebootpolicy.ClusterWarnings, nil,
 			})),
 		newKind(chaosv1.GroupVersion, "ChaosPod", "chaospods", overlapsOf(workloadOf, chaospod.Overlaps),
-			webhookRules[chaosv1.ChaosPod]{chaospod.Default, chaospod.Validate, chaospod.Warnings}),
+			webhookRules[chaosv1.ChaosPod]{chaospod.Default, chaospod.Validate, chaospod.Warnings, chaospod.ValidateFields}),
 	}
 }
 
@@ -99,7 +108,7 @@ func newKind[T any](
 	}
 }
 
-// parsed are the functions that parse the CRDs of this release, each once in a process: that of ChaosPods takes a second.
+// parsed are the functions that parse the CRDs of this release, each once in a process.
 var parsed sync.Map
 
 func definition(group, plural string) func() (*crdschema.Kind, error) {

@@ -56,6 +56,9 @@ func (c *objectCheck) checkRules() {
 		c.addDecodeError(atHub, err)
 		return
 	}
+	if admitted.object == nil {
+		c.addUnchecked()
+	}
 	c.typed, c.newFinding = admitted.object, c.findingFor
 	c.ruleErrors(admitted.errors)
 	for _, text := range admitted.warnings {

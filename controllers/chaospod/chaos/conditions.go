@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/conditions"
@@ -40,7 +41,7 @@ func (r *run) hold(h *hold) {
 		if c := r.status.CurrentRun; c != nil {
 			what = "run " + c.ID + " has chosen its victims and is held"
 		}
-		r.addMessage(Message{Reason: "ChaosWaiting", Text: what + " (" + h.reason + "): " + h.message})
+		r.addMessage(Message{Reason: chaosv1.EventChaosWaiting, Text: what + " (" + h.reason + "): " + h.message})
 	}
 }
 
@@ -198,14 +199,15 @@ func (r *run) idleReason() string {
 // isCompleted reports whether the time of the only run has passed.
 func (r *run) isCompleted() bool { return r.schedule.once() && r.now.After(r.schedule.at) }
 
-// setSurvived sets the result of the last run that killed. That of a run which is not in the status any more stays in
-// the condition.
+// setSurvived sets the result of the last run that killed, since the end of that run: a gate counts its age from there. That of a run
+// which is not in the status any more stays in the condition.
 func (r *run) setSurvived(to *conditions.Update) {
 	if of := r.status.VerifiedTarget; of != "" && of != r.targetDigest {
 		to.Set(chaosv1.ConditionSurvived, metav1.ConditionUnknown, chaosv1.ReasonNoRun, "no run was verified since spec.target was changed")
 		return
 	}
 	for i := range r.status.History {
+		ended := ptr.Deref(r.status.History[i].CompletionTime, metav1.Time{})
 		switch run := &r.status.History[i]; run.Result {
 		case chaosv1.ResultSurvived:
 			message := "run " + run.ID + " was survived"
@@ -215,10 +217,10 @@ func (r *run) setSurvived(to *conditions.Update) {
 			if run.Requests != nil {
 				message += ": " + run.Message
 			}
-			to.Set(chaosv1.ConditionSurvived, metav1.ConditionTrue, chaosv1.ReasonRecovered, message)
+			to.SetSince(ended, chaosv1.ConditionSurvived, metav1.ConditionTrue, chaosv1.ReasonRecovered, message)
 			return
 		case chaosv1.ResultRecoveryFailed, chaosv1.ResultProbesFailed:
-			to.Set(chaosv1.ConditionSurvived, metav1.ConditionFalse, run.Result, "run "+run.ID+": "+run.Message)
+			to.SetSince(ended, chaosv1.ConditionSurvived, metav1.ConditionFalse, run.Result, "run "+run.ID+": "+run.Message)
 			return
 		}
 	}

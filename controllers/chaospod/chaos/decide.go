@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
@@ -79,11 +80,11 @@ func (r *run) trackSpec() {
 	if st.DueAfterTime == nil {
 		if token := r.runNow(); token != "" {
 			st.HandledRunNow = token
-			r.addMessage(Message{Reason: requests.IgnoredReason, Text: requests.Ignored(chaosv1.RunNowAnnotation, token)})
+			r.addMessage(Message{Reason: common.EventRequestIgnored, Text: requests.Ignored(chaosv1.RunNowAnnotation, token)})
 		}
 	} else if reason, _, held := r.wasHeld(); held && st.CurrentRun == nil && !isCalendarReason(reason) {
 		if r.runNow() == "" {
-			r.addMessage(Message{Reason: "ChaosMissed", Text: "the run that was held (" + reason + ") is not made up for: the spec was changed"})
+			r.addMessage(Message{Reason: chaosv1.EventChaosMissed, Text: "the run that was held (" + reason + ") is not made up for: the spec was changed"})
 		}
 	}
 	after := r.timestampPtr()

@@ -89,8 +89,7 @@ type Result struct {
 
 // Message is the content of an event about the ChaosPod, and about the pod and its owner where it names them.
 type Message struct {
-	// Reason is one of ChaosPlanned, ChaosWaiting, ChaosMissed, ChaosBlockedByBudget, PodEvicted,
-	// PodDeleted, ChaosDryRun, Recovered, RecoveryFailed, ProbesFailed, RunFailed, Halted, Resumed, RequestIgnored.
+	// Reason is that of the Event.
 	Reason  string
 	Warning bool
 	// Victim of the event, with its owner; nil for none.

@@ -34,7 +34,7 @@ func (r *run) plan(o occurrence) {
 	if c.DryRun {
 		what = "asks, as a dry run, whether it could kill "
 	}
-	r.addMessage(Message{Reason: "ChaosPlanned", Text: "run " + c.ID + " " + what + r.victimsText()})
+	r.addMessage(Message{Reason: chaosv1.EventChaosPlanned, Text: "run " + c.ID + " " + what + r.victimsText()})
 }
 
 // markStarted records that neither what was due by now nor the token asks for another run.
@@ -66,7 +66,7 @@ func (r *run) skipped(o occurrence) {
 		CompletionTime: r.timestampPtr(),
 	}}
 	r.addRun(run)
-	r.addMessage(Message{Reason: "ChaosMissed", Text: "run " + run.ID + " killed nothing: " + o.message, Ended: &run})
+	r.addMessage(Message{Reason: chaosv1.EventChaosMissed, Text: "run " + run.ID + " killed nothing: " + o.message, Ended: &run})
 }
 
 func (r *run) answered(occurrence) { r.startPhase(chaosv1.RunKilling) }
@@ -80,23 +80,23 @@ func (r *run) startPhase(phase chaosv1.RunPhase) {
 
 func (r *run) noneKilled(o occurrence) {
 	run := r.endRun(chaosv1.ResultNoVictim, o)
-	r.addMessage(Message{Reason: "ChaosMissed", Text: "run " + run.ID + ": " + o.message, Ended: &run})
+	r.addMessage(Message{Reason: chaosv1.EventChaosMissed, Text: "run " + run.ID + ": " + o.message, Ended: &run})
 }
 
 func (r *run) failed(o occurrence) {
 	run := r.endRun(chaosv1.ResultFailed, o)
-	r.addMessage(Message{Reason: "RunFailed", Warning: true, Text: "run " + run.ID + " failed: " + o.message, Ended: &run})
+	r.addMessage(Message{Reason: chaosv1.EventRunFailed, Warning: true, Text: "run " + run.ID + " failed: " + o.message, Ended: &run})
 }
 
 func (r *run) dryRunEnded(o occurrence) {
 	o.reason, o.message = "", "as a dry run: "+r.victimsText()
 	run := r.endRun(chaosv1.ResultDryRun, o)
-	r.addMessage(Message{Reason: "ChaosDryRun", Text: "run " + run.ID + " " + run.Message, Ended: &run})
+	r.addMessage(Message{Reason: chaosv1.EventChaosDryRun, Text: "run " + run.ID + " " + run.Message, Ended: &run})
 }
 
 func (r *run) evictionMisconfigured(o occurrence) {
 	run := r.endRun(chaosv1.ResultFailed, o)
-	r.addMessage(Message{Reason: "RunFailed", Warning: true, Text: "run " + run.ID + " failed: " + o.message, Ended: &run})
+	r.addMessage(Message{Reason: chaosv1.EventRunFailed, Warning: true, Text: "run " + run.ID + " failed: " + o.message, Ended: &run})
 	r.halt(o, run.ID)
 }
 
@@ -113,7 +113,7 @@ func (r *run) recovered(o occurrence) {
 		message += fmt.Sprintf(" and stayed ready for %s", common.DurationOf(r.soak))
 	}
 	message += requests
-	r.addMessage(Message{Reason: "Recovered", Victim: victim, Text: message, Ended: &run})
+	r.addMessage(Message{Reason: chaosv1.EventRecovered, Victim: victim, Text: message, Ended: &run})
 }
 
 // endRecovered ends a run whose owners are back.
@@ -127,7 +127,7 @@ func (r *run) endRecovered(result string, o occurrence) chaosv1.Run {
 func (r *run) endedByProbes(o occurrence) {
 	victim := r.firstDead()
 	run := r.endRecovered(chaosv1.ResultProbesFailed, o)
-	r.addMessage(Message{Reason: "ProbesFailed", Warning: true, Victim: victim,
+	r.addMessage(Message{Reason: chaosv1.EventProbesFailed, Warning: true, Victim: victim,
 		Text: fmt.Sprintf("run %s was not survived: %s", run.ID, run.Message), Ended: &run})
 }
 
@@ -139,7 +139,7 @@ func (r *run) probesFailedAndHalted(o occurrence) {
 func (r *run) unrecovered(o occurrence) {
 	victim := r.firstDead()
 	run := r.endRun(chaosv1.ResultRecoveryFailed, o)
-	r.addMessage(Message{Reason: "RecoveryFailed", Warning: true, Victim: victim,
+	r.addMessage(Message{Reason: chaosv1.EventRecoveryFailed, Warning: true, Victim: victim,
 		Text: fmt.Sprintf("run %s was not survived: after %s %s", run.ID, common.DurationOf(r.timeout), o.message), Ended: &run})
 }
 
@@ -152,7 +152,7 @@ func (r *run) halt(o occurrence, id string) {
 	r.status.Halt = &common.Halt{Reason: o.reason, Message: text.Truncate(o.message, maxMessage),
 		StartTime: r.timestamp, Generation: r.p.Generation, RecordID: id}
 	r.handleResume()
-	r.addMessage(Message{Reason: "Halted", Warning: true, Text: "no further run begins after run " + id + ": " + o.message +
+	r.addMessage(Message{Reason: chaosv1.EventHalted, Warning: true, Text: "no further run begins after run " + id + ": " + o.message +
 		"; " + r.haltRemedy()})
 }
 
@@ -164,7 +164,7 @@ func (r *run) resumed(occurrence) {
 	if r.status.DueAfterTime.Before(r.timestampPtr()) {
 		r.status.DueAfterTime = r.timestampPtr()
 	}
-	r.addMessage(Message{Reason: "Resumed", Text: "runs go on, after run " + id})
+	r.addMessage(Message{Reason: chaosv1.EventResumed, Text: "runs go on, after run " + id})
 }
 
 // endRun moves a run from currentRun to history. Runs that became due meanwhile are skipped.

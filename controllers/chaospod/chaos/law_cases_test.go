@@ -11,11 +11,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
 // message returns what a condition says.
@@ -176,48 +176,62 @@ func TestEachConditionIsOfTheLatestGeneration(t *testing.T) {
 	}
 }
 
+// A gate counts a verdict that is about the generation of the spec, and its age from the end of the run.
 func TestAVerdictIsAboutItsTarget(t *testing.T) {
 	b := newSuite(t)
 	b.kill()
 	b.replaced("new")
 	b.after(time.Second)
-	within := 24 * time.Hour
 	b.expectCondition(chaosv1.ConditionSurvived, "True/Recovered")
-	if why := rules.Unproven(b.p, within, b.o.Now); why != "" {
-		t.Fatal(why)
+	verdict := func() metav1.Condition {
+		return *meta.FindStatusCondition(b.p.Status.Conditions, chaosv1.ConditionSurvived)
+	}
+	ended := *b.last().CompletionTime
+	if got := verdict(); !got.LastTransitionTime.Equal(&ended) || got.ObservedGeneration != b.p.Generation {
+		t.Errorf("%+v, and the run ended at %s", got, ended)
 	}
 	of := func(name string) func(*chaosv1.ChaosPodSpec) {
 		return func(s *chaosv1.ChaosPodSpec) { s.Target.Workload.Name = name }
 	}
 	b.edit(of("web"))
-	if why := rules.Unproven(b.p, within, b.o.Now); !strings.Contains(why, "since its spec.target was changed") {
-		t.Errorf("before it was looked at: %q", why)
+	if verdict().ObservedGeneration == b.p.Generation {
+		t.Error("before it was looked at, the verdict about another target counts")
 	}
 	for range 2 {
 		b.after(time.Second)
 		b.expectCondition(chaosv1.ConditionSurvived, "Unknown/NoRun")
 	}
-	if why := rules.Unproven(b.p, within, b.o.Now); why == "" {
-		t.Error("the verdict about another target counts")
-	}
 	b.edit(of("api"))
 	b.after(time.Second)
 	b.expectCondition(chaosv1.ConditionSurvived, "True/Recovered")
-	if why := rules.Unproven(b.p, within, b.o.Now); why != "" {
-		t.Error(why)
+	if got := verdict(); !got.LastTransitionTime.Equal(&ended) {
+		t.Errorf("%+v, and the run ended at %s", got, ended)
 	}
 
 	b.p.Status.VerifiedTarget = "" // by an earlier version of the operator
-	if b.after(time.Second); b.p.Status.VerifiedTarget == "" || rules.Unproven(b.p, within, b.o.Now) != "" {
+	if b.after(time.Second); b.p.Status.VerifiedTarget == "" {
 		t.Errorf("%+v", b.p.Status)
 	}
 	b.p.Status.VerifiedTarget = ""
 	b.edit(of("web"))
-	if why := rules.Unproven(b.p, within, b.o.Now); why == "" {
-		t.Error("nothing is known of the target of the verdict")
-	}
 	b.after(time.Second)
 	b.expectCondition(chaosv1.ConditionSurvived, "Unknown/NoRun")
+}
+
+// A gate counts the latest run that was survived.
+func TestEachVerdictIsSinceTheEndOfItsRun(t *testing.T) {
+	b := newSuite(t)
+	var before metav1.Time
+	for _, name := range []string{"new", "newer"} {
+		b.kill()
+		b.replaced(name)
+		b.after(time.Second)
+		verdict := meta.FindStatusCondition(b.p.Status.Conditions, chaosv1.ConditionSurvived)
+		if ended := b.last().CompletionTime; b.last().Result != chaosv1.ResultSurvived || !verdict.LastTransitionTime.Equal(ended) || !before.Before(ended) {
+			t.Errorf("%s: %+v after %+v", name, verdict, b.last())
+		}
+		before = verdict.LastTransitionTime
+	}
 }
 
 func TestTheVerdictOfARunUnderWayIsAboutTheTargetThatItBeganWith(t *testing.T) {

@@ -54,9 +54,9 @@ func (r *run) recordAll(results []Result) Decision {
 func (r *run) recordOne(v *chaosv1.Victim, result Result) {
 	switch result.Outcome {
 	case Done:
-		outcome, reason := chaosv1.VictimEvicted, "PodEvicted"
+		outcome, reason := chaosv1.VictimEvicted, chaosv1.EventPodEvicted
 		if result.Action.Verb == Delete {
-			outcome, reason = chaosv1.VictimDeleted, "PodDeleted"
+			outcome, reason = chaosv1.VictimDeleted, chaosv1.EventPodDeleted
 		}
 		if result.Action.DryRun {
 			v.Outcome = chaosv1.VictimDryRun
@@ -73,7 +73,7 @@ func (r *run) recordOne(v *chaosv1.Victim, result Result) {
 		if v.BlockedBy != "" {
 			message = "PodDisruptionBudget " + v.BlockedBy + " keeps pod " + v.Name + " alive"
 		}
-		r.addMessage(Message{Reason: "ChaosBlockedByBudget", Victim: v.DeepCopy(), Text: message})
+		r.addMessage(Message{Reason: chaosv1.EventChaosBlockedByBudget, Victim: v.DeepCopy(), Text: message})
 	case Misconfigured:
 		v.Outcome, v.Reason = chaosv1.VictimFailed, chaosv1.ReasonEvictionMisconfigured
 	case Forbidden:

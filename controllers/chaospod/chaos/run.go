@@ -110,7 +110,7 @@ func newRun(p *chaosv1.ChaosPod, o Observation) *run {
 	p.Status.DeepCopyInto(&r.status)
 	r.completeStoredRun()
 	if ahead := r.correctFutureTimes(); ahead > 0 {
-		r.addMessage(Message{Reason: "ClockSkew", Warning: true, Text: fmt.Sprintf(
+		r.addMessage(Message{Reason: common.EventClockSkew, Warning: true, Text: fmt.Sprintf(
 			"a time in the status is %s in the future, and counts as now: the clock of this replica is behind that of an earlier one, or was set back", common.DurationOf(ahead.Round(time.Second)))})
 	}
 	r.countDay()

@@ -24,9 +24,6 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// CAUnavailable is why nothing is sent where the Secret with the certificates to trust cannot be read, or has none.
-const CAUnavailable = "CAUnavailable"
-
 // Sender sends the requests of verification.probes of all objects of one kind. It is safe for concurrent use.
 type Sender struct {
 	prober *probe.Prober
@@ -68,7 +65,7 @@ func Wants(ctx context.Context, bundles *cabundle.Bundles, namespace string, pro
 			ca := bundles.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name})
 			want.Roots, again = ca.Roots, controller.Earliest(again, ca.Due)
 			if ca.Problem != "" {
-				want.Unsupported = CAUnavailable
+				want.Unsupported = common.ReasonCAUnavailable
 			}
 		}
 		wants = append(wants, want)

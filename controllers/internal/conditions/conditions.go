@@ -36,6 +36,15 @@ func (u *Update) Set(kind string, status metav1.ConditionStatus, reason, message
 	u.current = append(u.current, kind)
 }
 
+// SetSince sets a condition with the time of what it is about, such as the end of a run: each is a transition of its own, also to the
+// same status.
+func (u *Update) SetSince(since metav1.Time, kind string, status metav1.ConditionStatus, reason, message string) {
+	u.Set(kind, status, reason, message)
+	if !since.IsZero() {
+		meta.FindStatusCondition(*u.Conditions, kind).LastTransitionTime = since
+	}
+}
+
 // SetSuspended sets the condition Suspended. effect is what spec.suspend causes.
 func (u *Update) SetSuspended(isSuspended bool, effect string) {
 	if isSuspended {

@@ -56,8 +56,6 @@ type Options struct {
 	Concurrency int
 	// CacheSyncTimeout bounds the first LIST. Defaults to two minutes, as in controller-runtime.
 	CacheSyncTimeout time.Duration
-	// Warmup makes it one that can be warmed up.
-	Warmup bool
 	// Logger is handed to each reconcile.
 	Logger logr.Logger
 }
@@ -71,7 +69,7 @@ func New(name string, o Options) (Controller, error) {
 		Reconciler:              traced{o.Reconciler, name},
 		MaxConcurrentReconciles: max(cmp.Or(o.Concurrency, 2), 1),
 		CacheSyncTimeout:        o.CacheSyncTimeout,
-		EnableWarmup:            ptr.To(o.Warmup),
+		EnableWarmup:            ptr.To(true),
 		RecoverPanic:            ptr.To(true),
 		SkipNameValidation:      ptr.To(true), // tests start several in one process
 		Logger:                  o.Logger,
@@ -97,7 +95,7 @@ func (t traced) Reconcile(ctx context.Context, r reconcile.Request) (reconcile.R
 	return result, err
 }
 
-// Warmup starts the watches of a controller that was made with EnableWarmup, and returns when they
+// Warmup starts the watches of a controller, and returns when they
 // have synced. Nothing is reconciled before it is started.
 func Warmup(ctx context.Context, name string, c Controller) error {
 	warmer, ok := c.(interface{ Warmup(context.Context) error })

@@ -10,10 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrllog "sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
-)
 
-// reasonWriteRefused is the reason of the event of a status that is refused.
-const reasonWriteRefused = "WriteRefused"
+	"github.com/fairlead-dev/fairlead/api/common"
+)
 
 // RefusedStatus is a status that the API server refuses to store, such as by an admission policy. No condition can tell
 // why. The zero value is none.
@@ -39,7 +38,7 @@ func (s *RefusedStatus) Check(
 		return err
 	}
 	if s.refusal.Until.IsZero() {
-		to.Eventf(object, nil, EventType(true), reasonWriteRefused, action, "%s", err.Error())
+		to.Eventf(object, nil, EventType(true), common.ReasonWriteRefused, action, "%s", err.Error())
 	}
 	s.refusal.Record(now, "")
 	ctrllog.FromContext(ctx).Error(err, "The status was refused", "retry", s.refusal.Until)

@@ -35,7 +35,7 @@ func named(namespace, name, dependsOn string) metav1.ObjectMeta {
 func policy(name, externalService string, targets ...string) *autorebootv1.RebootPolicy {
 	p := &autorebootv1.RebootPolicy{ObjectMeta: named("shop", name, "")}
 	if externalService != "" {
-		p.Spec.Gates = []autorebootv1.Gate{{ExternalServiceHealthy: &autorebootv1.ExternalServiceHealthy{Name: externalService}}}
+		p.Spec.Gates = []autorebootv1.Gate{{Condition: &autorebootv1.ObjectCondition{APIVersion: "networking.fairlead.dev/v1", Kind: "ExternalService", Name: externalService, Type: "Healthy"}}}
 	}
 	for _, target := range targets {
 		p.Status.Targets = append(p.Status.Targets, autorebootv1.TargetStatus{Kind: common.WorkloadDeployment, Name: target})

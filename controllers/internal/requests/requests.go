@@ -28,9 +28,6 @@ func Handle(object metav1.Object, annotation string, before common.Token) common
 	return cmp.Or(common.TokenOf(object, annotation), before)
 }
 
-// IgnoredReason is the reason of the event about a request with which an object was first observed.
-const IgnoredReason = "RequestIgnored"
-
 // Ignored returns why a token requests nothing that an object had when it was first observed.
 func Ignored(annotation string, token common.Token) string {
 	return fmt.Sprintf("annotation %s had the value %.64q before this object had a status, as after the restore of a backup: it requests nothing; set another value",

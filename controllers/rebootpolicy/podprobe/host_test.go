@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/fairlead-dev/fairlead/internal/probe"
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 func TestAHostIsCheckedOnceForAllWorkloads(t *testing.T) {
@@ -57,7 +57,7 @@ func TestANameThatLeadsNowhereIsNoFailure(t *testing.T) {
 		s.resolves("db.example.com")
 		s.Set(policy("p"), of(newProbe(onHost("db.example.com")), nil))
 		s.advance(time.Hour)
-		s.expect("nowhere", Result{Checked: 1, Unknown: 1, Unsupported: probe.HostUnresolved})
+		s.expect("nowhere", Result{Checked: 1, Unknown: 1, Unsupported: common.ReasonHostUnresolved})
 		if got := s.notified(); !slices.Equal(got, []string{"p"}) {
 			t.Errorf("notified %v, want p", got)
 		}
@@ -72,7 +72,7 @@ func TestANameThatLeadsNowhereIsNoFailure(t *testing.T) {
 		s.expect("down", Result{Checked: 1, Unhealthy: 1, Firing: true})
 		s.resolves("db.example.com")
 		s.advance(10 * time.Second)
-		s.expect("nowhere again", Result{Checked: 1, Unknown: 1, Unsupported: probe.HostUnresolved})
+		s.expect("nowhere again", Result{Checked: 1, Unknown: 1, Unsupported: common.ReasonHostUnresolved})
 	})
 }
 

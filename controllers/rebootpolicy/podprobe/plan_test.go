@@ -13,7 +13,6 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 func TestWhatCannotBeCheckedSaysWhyAndIsNotAsked(t *testing.T) {
@@ -81,7 +80,7 @@ func TestMetricsAreThePoliciesOwnAndNameNoObject(t *testing.T) {
 				if label.GetName() != "type" && label.GetName() != "result" {
 					t.Errorf("%s has a label %s", family.GetName(), label.GetName())
 				}
-				unresolved = unresolved || label.GetValue() == probe.HostUnresolved
+				unresolved = unresolved || label.GetValue() == common.ReasonHostUnresolved
 			}
 		}
 	}

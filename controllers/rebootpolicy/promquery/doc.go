@@ -3,5 +3,5 @@
 
 // Package promquery has a Prometheus server evaluate the queries of gates, by its HTTP API.
 //
-// queries.go has when which queries are evaluated, and what their results mean for a gate. server.go sends one to the server.
+// queries.go has what their results mean for a gate; package polling has when which are evaluated. server.go sends one to the server.
 package promquery

@@ -6,7 +6,6 @@ package promquery
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -14,198 +13,56 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/polling"
 )
 
 var policy = types.NamespacedName{Namespace: "shop", Name: "p"}
 
-// suite has a server that responds as the test says.
-type suite struct {
-	*Queries
-	mu        sync.Mutex
-	evaluated map[query]int
-	notified  map[types.NamespacedName]int
-	respond   func(ctx context.Context, q query) (bool, error)
-}
-
-// run runs a test with Queries that run, in time that passes once all wait.
-func run(t *testing.T, perNamespace bool, test func(s *suite)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		s := &suite{evaluated: map[query]int{}, notified: map[types.NamespacedName]int{},
-			respond: func(context.Context, query) (bool, error) { return false, nil }}
-		s.Queries = newQueries(func(ctx context.Context, q query) (bool, error) {
-			s.mu.Lock()
-			s.evaluated[q]++
-			respond := s.respond
-			s.mu.Unlock()
-			return respond(ctx, q)
-		}, perNamespace, func(policy types.NamespacedName) { s.notified[policy]++ }) // under the lock of Queries
-		ctx, stop := context.WithCancel(t.Context())
-		done := make(chan error)
-		go func() { done <- s.Run(ctx) }()
-		test(s)
-		stop()
-		if err := <-done; err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-func (s *suite) responds(some bool, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.respond = func(context.Context, query) (bool, error) { return some, err }
-}
-
 func TestAGateIsOpenWhileItsQueryReturnsNothing(t *testing.T) {
-	run(t, false, func(s *suite) {
-		if got := s.Closed(policy, "ALERTS"); got != notEvaluated {
-			t.Errorf("before it was set: %q", got)
-		}
-		s.Set(policy, []string{"ALERTS"})
-		synctest.Wait()
-		if got := s.Closed(policy, "ALERTS"); got != "" || s.notified[policy] != 1 {
-			t.Errorf("once it returns nothing: %q, notified %d times", got, s.notified[policy])
-		}
-		for _, step := range []struct {
-			some   bool
-			err    error
-			closed string
-		}{
-			{true, nil, returns},
-			{false, nil, ""},
-			{false, errors.New("no route\n" + strings.Repeat("x", 1000)), "no route; xxx"},
-			{false, nil, ""},
-		} {
-			s.responds(step.some, step.err)
-			before := s.notified[policy]
-			<-time.After(interval)
-			synctest.Wait()
-			got := s.Closed(policy, "ALERTS")
-			if (got == "") != (step.closed == "") || !strings.Contains(got, step.closed) || len(got) > 400 {
-				t.Errorf("closed by %q, want %q", got, step.closed)
-			}
-			if s.notified[policy] != before+1 {
-				t.Errorf("%q: notified %d times", step.closed, s.notified[policy]-before)
-			}
-		}
-		before := s.notified[policy]
-		<-time.After(10 * interval)
-		if s.notified[policy] != before {
-			t.Error("it notifies of a result that stays the same")
-		}
-	})
-}
-
-func TestAnOldResultOpensNothing(t *testing.T) {
-	run(t, false, func(s *suite) {
-		s.Set(policy, []string{"ALERTS"})
-		synctest.Wait()
-		s.mu.Lock()
-		s.respond = func(ctx context.Context, _ query) (bool, error) { // hangs without a deadline
-			<-ctx.Done()
-			return false, ctx.Err()
-		}
-		s.mu.Unlock()
-		<-time.After(maxAge + interval + time.Second)
-		if got := s.Closed(policy, "ALERTS"); got != tooOld {
-			t.Errorf("%q", got)
-		}
-	})
-}
-
-func TestPoliciesShareAResultUnlessNamespacesDiffer(t *testing.T) {
 	other := types.NamespacedName{Namespace: "bank", Name: "p"}
 	for perNamespace, want := range map[bool]int{false: 1, true: 2} {
-		run(t, perNamespace, func(s *suite) {
-			s.Set(policy, []string{"ALERTS", "ALERTS"})
-			s.Set(other, []string{"ALERTS"})
+		synctest.Test(t, func(t *testing.T) {
+			var some bool
+			var failure error
+			evaluated := map[query]int{}
+			var mu sync.Mutex
+			q := newQueries(func(_ context.Context, of query) (bool, error) {
+				mu.Lock()
+				defer mu.Unlock()
+				evaluated[of]++
+				return some, failure
+			}, perNamespace, func(types.NamespacedName) {})
+			ctx, stop := context.WithCancel(t.Context())
+			done := make(chan error)
+			go func() { done <- q.Run(ctx) }()
+			q.Set(policy, []string{"ALERTS"})
 			synctest.Wait()
-			if len(s.evaluated) != want || s.notified[policy] != 1 || s.notified[other] != 1 {
-				t.Errorf("per namespace %t: evaluated %v, notified %v", perNamespace, s.evaluated, s.notified)
+			q.Set(other, []string{"ALERTS"})
+			synctest.Wait()
+			if len(evaluated) != want {
+				t.Errorf("per namespace %t: evaluated %v", perNamespace, evaluated)
 			}
-			s.Set(policy, nil)
-			s.Set(other, nil)
-			<-time.After(interval)
-			synctest.Wait()
-			evaluated := fmt.Sprint(s.evaluated)
-			<-time.After(3 * interval)
-			if fmt.Sprint(s.evaluated) != evaluated || len(s.evaluations) != 0 {
-				t.Errorf("evaluated without a policy: %v, then %v; %d results", evaluated, s.evaluated, len(s.evaluations))
+			for _, step := range []struct {
+				some   bool
+				err    error
+				closed string
+			}{{true, nil, returns}, {false, errors.New("no route"), "no route"}, {false, nil, ""}} {
+				mu.Lock()
+				some, failure = step.some, step.err
+				mu.Unlock()
+				<-time.After(polling.Interval)
+				synctest.Wait()
+				if got := q.Closed(policy, "ALERTS"); got != step.closed {
+					t.Errorf("closed by %q, want %q", got, step.closed)
+				}
+			}
+			stop()
+			if err := <-done; err != nil {
+				t.Error(err)
 			}
 		})
 	}
-}
-
-func TestWhatIsEvaluatedIsBounded(t *testing.T) {
-	run(t, false, func(s *suite) {
-		for namespace := range maxQueries/maxOfNamespace + 1 {
-			for i := range 4 {
-				var all []string
-				for n := range 16 {
-					all = append(all, fmt.Sprintf("up > %d.%d.%d", namespace, i, n))
-				}
-				s.Set(types.NamespacedName{Namespace: fmt.Sprintf("n%02d", namespace), Name: fmt.Sprint(i)}, all)
-			}
-		}
-		<-time.After(2 * interval)
-		s.mu.Lock()
-		clear(s.evaluated) // some were before the last policy was set
-		s.mu.Unlock()
-		<-time.After(interval)
-		synctest.Wait()
-		if len(s.evaluated) != maxQueries || len(s.evaluations) != maxQueries {
-			t.Errorf("%d queries were evaluated, %d have results", len(s.evaluated), len(s.evaluations))
-		}
-		if open := s.Closed(types.NamespacedName{Namespace: "n00", Name: "0"}, "up > 0.0.0"); open != "" {
-			t.Error(open)
-		}
-		if closed := s.Closed(types.NamespacedName{Namespace: "n00", Name: "3"}, "up > 0.3.15"); closed != tooMany {
-			t.Errorf("the 64th of a namespace: %q", closed)
-		}
-	})
-}
-
-// The server is slow to answer the queries of two namespaces, each of which has as many as it may. One of them also has a query of
-// another namespace, so as to delay it.
-func TestSlowQueriesOfOneNamespaceCloseNoGateOfAnother(t *testing.T) {
-	run(t, false, func(s *suite) {
-		s.mu.Lock()
-		s.respond = func(ctx context.Context, q query) (bool, error) {
-			if strings.HasPrefix(q.text, "slow") {
-				<-time.After(timeout)
-				return false, errors.New("the Prometheus server did not answer within 5s")
-			}
-			<-time.After(100 * time.Millisecond)
-			return false, nil
-		}
-		s.mu.Unlock()
-		for _, slow := range []string{"a", "z"} {
-			for i := range 4 {
-				var all []string
-				for n := range 14 {
-					all = append(all, fmt.Sprintf("slow %s %d %d", slow, i, n))
-				}
-				s.Set(types.NamespacedName{Namespace: slow, Name: fmt.Sprint(i)}, append(all, "fast 0"))
-			}
-		}
-		for i := range 30 {
-			s.Set(types.NamespacedName{Namespace: fmt.Sprintf("team-%d", i), Name: "p"}, []string{fmt.Sprintf("fast %d", i)})
-		}
-		<-time.After(20 * time.Second)
-		for second := range 240 {
-			<-time.After(time.Second)
-			for i := range 30 {
-				closed := s.Closed(types.NamespacedName{Namespace: fmt.Sprintf("team-%d", i), Name: "p"}, fmt.Sprintf("fast %d", i))
-				if closed != "" {
-					t.Fatalf("after %d s, the gate of team-%d is closed: %s", second+20, i, closed)
-				}
-			}
-		}
-		if closed := s.Closed(types.NamespacedName{Namespace: "a", Name: "0"}, "slow a 0 0"); closed == "" {
-			t.Error("a query without an answer opens its gate")
-		}
-	})
 }
 
 func TestWithoutAServerEachGateIsClosed(t *testing.T) {

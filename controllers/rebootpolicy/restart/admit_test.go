@@ -4,10 +4,12 @@
 package restart
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -89,6 +91,20 @@ func TestNothingHoldsARestartForWhichAllIsWell(t *testing.T) {
 
 func TestReasonsAreJudgedInTheirOrder(t *testing.T) {
 	all := obstacles()
+	var listed, judged []string // the rows are listed in this order
+	for _, o := range all {
+		if !slices.Contains(judged, o.reason) {
+			judged = append(judged, o.reason)
+		}
+	}
+	for _, r := range autorebootv1.Reasons {
+		if strings.Contains(r.On, "Waiting=True") && slices.Contains(judged, r.Name) {
+			listed = append(listed, r.Name)
+		}
+	}
+	if diff := cmp.Diff(judged, listed); diff != "" {
+		t.Errorf("rows of Waiting (-judged +listed):\n%s", diff)
+	}
 	for i, first := range all {
 		t.Run(first.reason, func(t *testing.T) {
 			alone := pendingSuite(t)

@@ -18,7 +18,7 @@ func (r *run) ignoreInitialRequest() {
 	}
 	r.handleRestartNow()
 	r.ignoresRestartNow = true
-	r.addMessage(Message{Reason: requests.IgnoredReason, Text: requests.Ignored(autorebootv1.RestartNowAnnotation, token)})
+	r.addMessage(Message{Reason: common.EventRequestIgnored, Text: requests.Ignored(autorebootv1.RestartNowAnnotation, token)})
 }
 
 // restartNow returns the token of a request for a restart that no target has had; "" where there is none.

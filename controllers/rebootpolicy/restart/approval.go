@@ -40,16 +40,16 @@ func (r *run) approve(queue []*target) {
 		for _, t := range open {
 			t.unapproved, t.Pending.ApprovedFingerprint = false, r.approvable(t)
 		}
-		r.addMessage(Message{Reason: "RestartApproved", Text: fmt.Sprintf("approval %s: %s may restart", token, targetsText(open))})
+		r.addMessage(Message{Reason: autorebootv1.EventRestartApproved, Text: fmt.Sprintf("approval %s: %s may restart", token, targetsText(open))})
 		open = nil
 	case !settles: // what settles may be what was approved
 		r.status.HandledApprove = token
-		r.addMessage(Message{Reason: requests.IgnoredReason, Text: fmt.Sprintf(
+		r.addMessage(Message{Reason: common.EventRequestIgnored, Text: fmt.Sprintf(
 			"annotation %s has the value %.64q, and no restart that waits has it: it approves nothing", autorebootv1.ApproveAnnotation, token)})
 	}
 	identity := r.identify(open) // it has the token that was handled last
 	if r.status.PendingApproval != identity && identity != "" {
-		r.addMessage(Message{Reason: "ApprovalRequired", Text: fmt.Sprintf("the restart of %s waits for an approval, gate %s: %s",
+		r.addMessage(Message{Reason: autorebootv1.EventApprovalRequired, Text: fmt.Sprintf("the restart of %s waits for an approval, gate %s: %s",
 			targetsText(open), r.approvalGate, r.approveCommand(identity))})
 	}
 	r.status.PendingApproval = identity

@@ -11,7 +11,6 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 )
 
 // gatedSuite has a change that waits for an approval.
@@ -114,7 +113,7 @@ func TestAnApprovalIsForNothingElse(t *testing.T) {
 			before := b.p.Status.PendingApproval
 			change(b)
 			b.advance(time.Minute)
-			if after := b.offered(b.approve(before)); after == before || b.told(requests.IgnoredReason) == 0 {
+			if after := b.offered(b.approve(before)); after == before || b.told(common.EventRequestIgnored) == 0 {
 				t.Errorf("offers %s, before %s", after, before)
 			}
 			if d := b.approve(b.p.Status.PendingApproval); len(d.Actions) == 0 {
@@ -193,11 +192,11 @@ func TestWithoutTheGateNothingIsOfferedOrApproved(t *testing.T) {
 func TestAnApprovalOfNothingIsIgnored(t *testing.T) {
 	b := newSuite(t)
 	b.p.Spec.Gates = []autorebootv1.Gate{{Name: "release", Type: autorebootv1.GateApproval}}
-	if d := b.approve("0123456789abcdef"); d.Status.HandledApprove != "0123456789abcdef" || b.told(requests.IgnoredReason) != 1 {
+	if d := b.approve("0123456789abcdef"); d.Status.HandledApprove != "0123456789abcdef" || b.told(common.EventRequestIgnored) != 1 {
 		t.Errorf("%+v", d)
 	}
 	b.decide()
-	if n := b.told(requests.IgnoredReason); n != 0 {
+	if n := b.told(common.EventRequestIgnored); n != 0 {
 		t.Errorf("told %d times more", n)
 	}
 }

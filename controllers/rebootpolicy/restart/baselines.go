@@ -16,9 +16,6 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
-// tooManySources is why a trigger is not observed where a target has more sources than the status can hold.
-const tooManySources = "TooManySources"
-
 // refreshAfter is how much later than its baseline a source with the same content must have been written for that time
 // to be stored: metadata that changes often must not cause as many writes of the status.
 const refreshAfter = 10 * time.Minute
@@ -42,7 +39,7 @@ func (r *run) signals(w *Workload) []*Signal {
 		}
 		if s.hasBaseline() && s.Unknown == "" {
 			if remembered == maxBaselines {
-				r.unobservable[s.Trigger] = tooManySources
+				r.unobservable[s.Trigger] = autorebootv1.ReasonTooManySources
 				continue
 			}
 			remembered++
@@ -145,7 +142,7 @@ func (r *run) reportOutdated(t *target, s *Signal) {
 	// Pods of the same second are usually those of an installation, which came after its configuration.
 	old := func(p Pod) bool { return !p.Terminating && p.Created.Before(written.UTC().Truncate(time.Second)) }
 	if slices.ContainsFunc(t.workload.Pods, old) {
-		r.addMessage(Message{Reason: "PodsOutdated", Target: t.id(),
+		r.addMessage(Message{Reason: autorebootv1.EventPodsOutdated, Target: t.id(),
 			Text: targetText(t.id()) + " has pods that are older than the content of " + s.Source +
 				", which is the baseline now: they are not restarted for it, unless by the annotation " + autorebootv1.RestartNowAnnotation})
 	}

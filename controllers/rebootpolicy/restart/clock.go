@@ -64,7 +64,7 @@ func (r *run) correctFutureTimes() {
 	}
 	r.clockSkew = fmt.Sprintf("a time in the status is %s in the future, and counts as now: the clock of this replica is behind that of an earlier one, "+
 		"or was set back", common.DurationOf(c.ahead.Round(time.Second)))
-	r.addMessage(Message{Reason: "ClockSkew", Warning: true, Text: r.clockSkew})
+	r.addMessage(Message{Reason: common.EventClockSkew, Warning: true, Text: r.clockSkew})
 }
 
 // correctTarget corrects the times of a target. What was asked for after its latest restart stays later than that: it is no

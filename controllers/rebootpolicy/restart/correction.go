@@ -68,5 +68,5 @@ func (r *run) corrected(t *target, o occurrence) {
 		r.status.Halt = nil
 		text += ", and the policy is not halted any more"
 	}
-	r.addMessage(Message{Reason: "TriggerFired", Target: t.id(), Text: text})
+	r.addMessage(Message{Reason: TriggerFired, Target: t.id(), Text: text})
 }

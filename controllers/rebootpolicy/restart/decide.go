@@ -207,7 +207,7 @@ func (r *run) keepUnselected() {
 		selected := slices.ContainsFunc(r.policy.Status.Targets, func(old autorebootv1.TargetStatus) bool { return old.UID == t.UID })
 		if selected && t.Pending != nil {
 			id := targetOf(t.Kind, t.Name)
-			r.addMessage(Message{Reason: "RestartWaiting", Target: id, Text: "the restart of " + targetText(id) + " for " +
+			r.addMessage(Message{Reason: autorebootv1.EventRestartWaiting, Target: id, Text: "the restart of " + targetText(id) + " for " +
 				triggersText(t.Pending.Triggers) + " waits: the policy does not select the workload any more"})
 		}
 	}

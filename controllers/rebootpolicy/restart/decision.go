@@ -22,7 +22,7 @@ type Observation struct {
 	Workloads []Workload
 	// Unselected are workloads of the status that exist and that the policy does not select any more.
 	Unselected map[types.UID]bool
-	// Gates that are closed, as messages such as `ExternalService billing-db is not Healthy`.
+	// Gates that are closed, as messages such as `gate db: ExternalService billing-db: condition Healthy is False`.
 	Gates []string
 	// Calendar of windows and blackouts.
 	Calendar Calendar
@@ -235,11 +235,12 @@ type Action struct {
 	Pod       *Pod // to evict
 }
 
+// TriggerFired is the reason of a message that is no Event: that of the restart names the triggers.
+const TriggerFired = "TriggerFired"
+
 // Message is the content of an event about the policy and the workload.
 type Message struct {
-	// Reason is one of RestartPlanned, RestartWaiting, RestartRefused, RestartStarted, RestartVerified, RestartFailed,
-	// RestartSuperseded, TriggerFired, TriggerRecovered, TargetReverted, LimitReached, RequestIgnored, ClockSkew, PodsOutdated,
-	// ApprovalRequired, RestartApproved.
+	// Reason is that of the Event, or TriggerFired.
 	Reason  string
 	Warning bool
 	// Target of the event.

@@ -43,7 +43,7 @@ func (r *run) fire(t *target, o occurrence) {
 		}
 	}
 	if len(o.added) > 0 {
-		r.addMessage(Message{Reason: "TriggerFired", Target: t.id(),
+		r.addMessage(Message{Reason: TriggerFired, Target: t.id(),
 			Text: triggersText(o.added) + " asked for a restart of " + targetText(t.id()) + inParentheses(o.message)})
 	}
 	r.addRecoveredMessage(t, o.removed)
@@ -63,7 +63,7 @@ func (r *run) recovered(t *target, o occurrence) {
 
 func (r *run) addRecoveredMessage(t *target, recovered []string) {
 	if len(recovered) > 0 {
-		r.addMessage(Message{Reason: "TriggerRecovered", Target: t.id(), Text: triggersText(recovered) + " does not ask for a restart of " + targetText(t.id()) + " any more"})
+		r.addMessage(Message{Reason: autorebootv1.EventTriggerRecovered, Target: t.id(), Text: triggersText(recovered) + " does not ask for a restart of " + targetText(t.id()) + " any more"})
 	}
 }
 
@@ -112,7 +112,7 @@ func (r *run) recordSuperseded(t *target, triggers []string, reason, words strin
 	// Without a history, the id must not be used again.
 	t.LastRestartID = record.ID
 	r.addHistory(record)
-	r.addMessage(Message{Reason: "RestartSuperseded", Target: t.id(), Text: "the restart of " + targetText(t.id()) + " " + words,
+	r.addMessage(Message{Reason: autorebootv1.EventRestartSuperseded, Target: t.id(), Text: "the restart of " + targetText(t.id()) + " " + words,
 		Ended: &record})
 }
 
@@ -123,15 +123,15 @@ func (r *run) hold(t *target, o occurrence) {
 		autorebootv1.ReasonApprovalRequired:
 		// It only waits for its turn, or another message has said so.
 	case autorebootv1.ReasonDryRun:
-		r.addMessage(Message{Reason: "RestartPlanned", Target: t.id(), Text: o.message})
+		r.addMessage(Message{Reason: autorebootv1.EventRestartPlanned, Target: t.id(), Text: o.message})
 	default:
-		r.addMessage(Message{Reason: "RestartWaiting", Target: t.id(), Text: o.message})
+		r.addMessage(Message{Reason: autorebootv1.EventRestartWaiting, Target: t.id(), Text: o.message})
 	}
 }
 
 func (r *run) overLimit(t *target, o occurrence) {
 	r.halt(t, autorebootv1.ReasonLimitReached, "")
-	r.addMessage(Message{Reason: "LimitReached", Warning: true, Target: t.id(), Text: o.message})
+	r.addMessage(Message{Reason: autorebootv1.EventLimitReached, Warning: true, Target: t.id(), Text: o.message})
 }
 
 func (r *run) halt(t *target, reason, id string) {
@@ -194,7 +194,7 @@ func (r *run) evicting(t *target, _ occurrence) {
 func (r *run) startPhase(t *target, f *autorebootv1.InFlightRestart, phase autorebootv1.RestartPhase) {
 	r.countRequests(f)
 	f.Phase, f.PhaseTime, f.Refusal = phase, r.timestampPtr(), nil
-	r.addMessage(Message{Reason: "RestartStarted", Target: t.id(),
+	r.addMessage(Message{Reason: autorebootv1.EventRestartStarted, Target: t.id(),
 		Text: "restart " + f.ID + " of " + targetText(t.id()) + " has started because of " + triggersText(f.Triggers) + inParentheses(f.Message)})
 }
 
@@ -224,7 +224,7 @@ func (r *run) refusalOf(o occurrence) *autorebootv1.Refusal {
 // addRefusedMessage reports a refusal once, and again where the API server has other words for it.
 func (r *run) addRefusedMessage(t *target, before *autorebootv1.Refusal, o occurrence) {
 	if before == nil || before.Message != text.Truncate(o.message, maxRecord) {
-		r.addMessage(Message{Reason: "RestartRefused", Warning: true, Target: t.id(), Text: o.message})
+		r.addMessage(Message{Reason: autorebootv1.EventRestartRefused, Warning: true, Target: t.id(), Text: o.message})
 	}
 }
 
@@ -241,7 +241,7 @@ func (r *run) verified(t *target, o occurrence) {
 	o.reason = autorebootv1.ReasonStayedAvailable
 	record := r.endRestart(t, autorebootv1.ResultSucceeded, o)
 	r.markRestartNowDone(record.Triggers)
-	r.addMessage(Message{Reason: "RestartVerified", Target: t.id(),
+	r.addMessage(Message{Reason: autorebootv1.EventRestartVerified, Target: t.id(),
 		Text: "restart " + record.ID + " of " + targetText(t.id()) + " was verified" + inParentheses(record.Message), Ended: &record})
 }
 
@@ -294,14 +294,14 @@ func (r *run) fail(t *target, o occurrence) autorebootv1.RestartRecord {
 	record := r.endRestart(t, autorebootv1.ResultFailed, o)
 	t.Attempts++
 	if o.reason == autorebootv1.ReasonTargetReverted {
-		r.addMessage(Message{Reason: "TargetReverted", Warning: true, Target: t.id(), Text: "restart " + record.ID + " of " + targetText(t.id()) + " was reverted by the workload's owner (Argo CD, Flux, Helm?): use the strategy Evict"})
+		r.addMessage(Message{Reason: autorebootv1.EventTargetReverted, Warning: true, Target: t.id(), Text: "restart " + record.ID + " of " + targetText(t.id()) + " was reverted by the workload's owner (Argo CD, Flux, Helm?): use the strategy Evict"})
 	}
 	r.addFailedMessage(t, &record)
 	return record
 }
 
 func (r *run) addFailedMessage(t *target, record *autorebootv1.RestartRecord) {
-	r.addMessage(Message{Reason: "RestartFailed", Warning: true, Target: t.id(),
+	r.addMessage(Message{Reason: autorebootv1.EventRestartFailed, Warning: true, Target: t.id(),
 		Text: "restart " + record.ID + " of " + targetText(t.id()) + " failed: " +
 			record.Reason + inParentheses(record.Message), Ended: record})
 }

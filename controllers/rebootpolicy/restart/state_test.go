@@ -166,44 +166,9 @@ Every target of a RebootPolicy is in one of these states. This page is made from
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", row.Event, strings.Join(from, ", "), to, descriptions()[string(row.Event)])
 	}
-	b.WriteString(`
-## Why a restart waits
-
-A restart whose pods are all newer than what changed is dropped as ` + "`Superseded`" + `, whatever else would hold it. Otherwise
-the first of these that holds is the reason of the condition ` + "`Waiting`" + `, and of ` + "`status.targets[].pending.reason`" + `:
-
-`)
-	for i, s := range reasons() {
-		fmt.Fprintf(&b, "%d. %s\n", i+1, s)
-	}
-	b.WriteString(`
-A restart that ` + "`restart-now`" + ` asks for waits neither for ` + "`Debouncing`, `Backoff`, `Cooldown`, `ReplicaFailure`, `Unschedulable` nor `RolloutInProgress`" + ` of its own target, and for no window. Everything else holds it as any other.
-`)
+	b.WriteString("\nThe [reasons of `Waiting`](conditions.md#rebootpolicy) say what else a restart waits for. " +
+		"A restart whose pods are all newer than what changed is dropped as `Superseded`, whatever else would hold it.\n")
 	return b.Bytes()
-}
-
-// reasons say in order what holds a restart; TestReasonsAreJudgedInTheirOrder sees that they are.
-func reasons() []string {
-	return []string{
-		"`Suspended`: `spec.suspend` is true.",
-		"`Halted`: the content must change for which a restart failed, or a user must act; see `status.halt`.",
-		"`Terminating`, `Paused`, `Degraded`, `ScaledToZero`, `OnDelete`, `Partitioned`: the workload cannot be restarted as it is.",
-		"`Forbidden`, `WriteRefused`: the API server refused the restart within the last minute; the message has its words.",
-		"`Debouncing`: something changed within `debounce.quietPeriod`, and the first change is younger than `debounce.maxDelay`.",
-		"`ApprovalRequired`: a gate of type `Approval`, and no person has approved this restart as it is now. The retry of one that was approved is approved.",
-		"`ReplicaFailure`, `Unschedulable`: pods are refused, as by a quota, or find no node, and a restart could replace none: all that have a node are ready, and no more of them may be missing; the message has the words of Kubernetes. `RolloutInProgress`: a rollout that another user or controller began, for a minute after each pod that becomes ready. One that has made pods which are newer than what changed holds until it has passed the progress deadline of its Deployment, or has made no pod for 10 minutes, or for `verification.timeout` where that is longer. A restart of a Rollout by `spec.restartAt` holds for a minute from that time.",
-		"`Backoff`: the latest restart of this target failed, and it is owed the same content; or, with `onFailure: Halt`, that of another target failed, which is tried again first.",
-		"`Cooldown`: the latest restart of this target ended less than `cooldown` ago, and the next one is for no content that is new: for a check, an age or a schedule, or for what it had before. After this the limit is looked at: a target that has used it up halts the policy.",
-		"`Blackout`: a blackout of the whole cluster, or one of `blackouts`. It is the reason as well while those of the cluster cannot be read and never were; the message says so.",
-		"`OutsideWindow`: none of `windows` is open, no trigger that asks is urgent, and no certificate of the pods expires within 24 hours; or a window or blackout cannot be read.",
-		"`GateClosed`: one of `gates`: an ExternalService that is not healthy, a workload that is not available, pods that have not finished, a ChaosPod without recent evidence that its target survives; or a fault that is injected into an ExternalService that a gate or trigger names.",
-		"`ProbesInconclusive`: only Probe triggers ask, and so many checks fail at once that the operator itself is the likely fault.",
-		"`SourceMissing`: a ConfigMap or Secret does not exist, or lacks a key, that is not optional to the workload's pods: new ones would not start. Keys are those of `secretKeyRef` and `configMapKeyRef`, and of the `items` of volumes.",
-		"`LowerWave`: a target of a lower wave restarts, or waits to for a trigger that this one has too. One that cannot be restarted as it is, is refused, or was given up, holds no other target.",
-		"`ChaosActive`: a ChaosPod or another policy disrupts the workload.",
-		"`ConcurrencyLimit`: `concurrency.maxTargets`, its group, or the operator's cap for the cluster.",
-		"`DryRun`: nothing but `spec.dryRun`.",
-	}
 }
 
 func descriptions() map[string]string {

@@ -73,7 +73,7 @@ func (r *run) triggerStatus(name string, known autorebootv1.TriggerStatus, busy 
 	case !r.settlesAt[name].IsZero():
 		s.State, s.Reason = autorebootv1.TriggerPending, autorebootv1.ReasonSettling
 		if known.Reason != autorebootv1.ReasonSettling {
-			r.addMessage(Message{Reason: "RestartExpected", Text: "trigger " + name + " asks for restarts at " +
+			r.addMessage(Message{Reason: autorebootv1.EventRestartExpected, Text: "trigger " + name + " asks for restarts at " +
 				r.settlesAt[name].UTC().Format(time.RFC3339) + " if the addresses stay as they are"})
 		}
 	}

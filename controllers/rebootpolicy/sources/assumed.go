@@ -83,7 +83,7 @@ func (a *Assumed) Observe(_ context.Context, _ types.NamespacedName, wants []Wan
 	for i, want := range wants {
 		s := a.sources[want.Ref]
 		if s == nil {
-			states[i] = State{Unknown: Unreadable}
+			states[i] = State{Unknown: autorebootv1.ReasonUnreadable}
 			continue
 		}
 		if s.opaque && want.Certificate != "" {

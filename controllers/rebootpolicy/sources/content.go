@@ -14,6 +14,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
@@ -62,7 +63,7 @@ func (s *Sources) evaluate(found *content, wants map[viewKey]Want) map[viewKey]v
 		found, mounts := found, (*Mounts)(nil)
 		if found.mounts != nil {
 			if found, mounts = s.mounted(found, &want); found == nil {
-				results[key] = viewResult{state: State{Unknown: VersionsDiffer}}
+				results[key] = viewResult{state: State{Unknown: autorebootv1.ReasonVersionsDiffer}}
 				continue
 			}
 		}
@@ -92,12 +93,12 @@ func (s *Sources) fingerprint(found *content, want *Want) State {
 	}
 	file, ok := found.data[want.Certificate]
 	if !ok {
-		return State{Unknown: KeyNotFound}
+		return State{Unknown: autorebootv1.ReasonKeyNotFound}
 	}
 	leaf, err := leafOf(file)
 	if err != nil {
 		// The error may quote the content.
-		return State{Unknown: NotACertificate}
+		return State{Unknown: autorebootv1.ReasonNotACertificate}
 	}
 	return State{Fingerprint: id("certificate", leaf.Raw), NotAfter: leaf.NotAfter}
 }

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
 func certificate(t *testing.T, serial int64, until time.Time) []byte {
@@ -65,13 +67,13 @@ func TestTheLeafCertificateAloneCounts(t *testing.T) {
 		file []byte
 		want string
 	}{
-		"no such key":       {nil, KeyNotFound},
-		"empty":             {[]byte{}, NotACertificate},
-		"no PEM":            {[]byte("password"), NotACertificate},
-		"a private key":     {private, NotACertificate},
-		"no certificate":    {pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("password")}), NotACertificate},
-		"cut short":         {leaf[:len(leaf)/2], NotACertificate},
-		"damaged, with one": {bytes.Join([][]byte{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}), leaf}, nil), NotACertificate},
+		"no such key":       {nil, autorebootv1.ReasonKeyNotFound},
+		"empty":             {[]byte{}, autorebootv1.ReasonNotACertificate},
+		"no PEM":            {[]byte("password"), autorebootv1.ReasonNotACertificate},
+		"a private key":     {private, autorebootv1.ReasonNotACertificate},
+		"no certificate":    {pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("password")}), autorebootv1.ReasonNotACertificate},
+		"cut short":         {leaf[:len(leaf)/2], autorebootv1.ReasonNotACertificate},
+		"damaged, with one": {bytes.Join([][]byte{pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: []byte("x")}), leaf}, nil), autorebootv1.ReasonNotACertificate},
 	} {
 		if got := look(c.file); got != (State{Unknown: c.want}) {
 			t.Errorf("%s: got %+v, want %s", name, got, c.want)

@@ -196,15 +196,15 @@ func TestAClassIsReadFromItsStatuses(t *testing.T) {
 		return states[0]
 	}
 	set := func(state workloadkinds.State) { kinds.state = state; kinds.onChange(t.Context()) }
-	if got := observe(); got.Unknown != Unreadable {
+	if got := observe(); got.Unknown != autorebootv1.ReasonUnreadable {
 		t.Errorf("before it is known whether they are served: %+v", got)
 	}
 	set(workloadkinds.State{Known: true, Why: "install it"})
-	if got := observe(); got.Unknown != NotServed || got.Err.Error() != "install it" || kinds.looks == 0 {
+	if got := observe(); got.Unknown != autorebootv1.ReasonNotServed || got.Err.Error() != "install it" || kinds.looks == 0 {
 		t.Errorf("not served: %+v, looked %d times", got, kinds.looks)
 	}
 	set(workloadkinds.State{Known: true, Unreadable: true, Forbidden: true, Why: "grant it"})
-	if got := observe(); got.Unknown != Forbidden {
+	if got := observe(); got.Unknown != autorebootv1.ReasonForbidden {
 		t.Errorf("forbidden: %+v", got)
 	}
 	set(workloadkinds.State{Known: true, Served: true})

@@ -109,7 +109,7 @@ func (o *object) state(key viewKey) State {
 	if v := o.views[key]; v != nil && v.known {
 		return v.state
 	}
-	return State{Unknown: Unreadable}
+	return State{Unknown: autorebootv1.ReasonUnreadable}
 }
 
 // recordRead records what a read has found, or why it failed, and whether the watch shows it as well.
@@ -125,13 +125,13 @@ func (o *object) recordRead(found *content, err error, shown bool, results map[v
 	case apierrors.IsNotFound(err):
 		o.version, o.notInWatch = "", false
 	case apierrors.IsForbidden(err):
-		o.unknown, o.err = Forbidden, err
+		o.unknown, o.err = autorebootv1.ReasonForbidden, err
 		return
 	case isNotServed(err):
-		o.unknown, o.err = NotServed, err
+		o.unknown, o.err = autorebootv1.ReasonNotServed, err
 		return
 	default:
-		o.unknown, o.err, o.stale = Unreadable, err, true
+		o.unknown, o.err, o.stale = autorebootv1.ReasonUnreadable, err, true
 		return
 	}
 	o.unknown, o.err = "", nil

@@ -118,7 +118,7 @@ func (s *Sources) isCurrent(o *object) bool {
 	switch {
 	case o.kind == autorebootv1.SourceSecretProviderClass: // of which there are events in either mode
 		return !o.stale && o.isComplete() && o.unknown == ""
-	case o.unknown == Forbidden: // no event says when it ends
+	case o.unknown == autorebootv1.ReasonForbidden: // no event says when it ends
 		return recent
 	case o.stale || !o.isComplete():
 		return false
@@ -144,7 +144,7 @@ func (s *Sources) states(wants []Want) (states []State, again bool) {
 	for i := range wants {
 		o := s.objects[wants[i].Ref]
 		if o == nil {
-			states[i] = State{Unknown: TooManySources}
+			states[i] = State{Unknown: autorebootv1.ReasonTooManySources}
 			again = true
 			continue
 		}

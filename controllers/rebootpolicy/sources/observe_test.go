@@ -256,7 +256,7 @@ func TestASourceThatMayNotBeReadIsAskedForOnceInAWhile(t *testing.T) {
 	s.updated(ref)
 	for range 3 {
 		got := s.observe(alice, want("a"))[0]
-		if got.Unknown != Forbidden || !apierrors.IsForbidden(got.Err) || got.Fingerprint != "" || got.Missing {
+		if got.Unknown != autorebootv1.ReasonForbidden || !apierrors.IsForbidden(got.Err) || got.Fingerprint != "" || got.Missing {
 			t.Errorf("got %+v", got)
 		}
 	}
@@ -276,7 +276,7 @@ func TestAReadThatFailedIsRepeated(t *testing.T) {
 	s.fail = errors.New("timeout")
 	s.write(ref, "k", "2", epoch.Add(time.Second))
 	s.updated(ref)
-	if got := s.observe(alice, want("a"))[0]; got.Unknown != Unreadable || got.Err == nil || got.Fingerprint != "" {
+	if got := s.observe(alice, want("a"))[0]; got.Unknown != autorebootv1.ReasonUnreadable || got.Err == nil || got.Fingerprint != "" {
 		t.Errorf("got %+v", got)
 	}
 	s.fail = nil
@@ -307,7 +307,7 @@ func TestAPanicWhileASourceIsReadHoldsNoOther(t *testing.T) {
 	s.write(ref, "password", "first", epoch)
 	s.during = func(Ref) { panic("broken") } //nolint:forbidigo // what is tested
 	for range 2 {
-		if got := s.observe(alice, want("creds"))[0]; got.Unknown != Unreadable || got.Err == nil || !strings.Contains(got.Err.Error(), "broken") || !errors.As(got.Err, new(*panics.Error)) {
+		if got := s.observe(alice, want("creds"))[0]; got.Unknown != autorebootv1.ReasonUnreadable || got.Err == nil || !strings.Contains(got.Err.Error(), "broken") || !errors.As(got.Err, new(*panics.Error)) {
 			t.Fatalf("%+v", got)
 		}
 	}
@@ -352,7 +352,7 @@ func TestThereIsABoundToWhatIsObserved(t *testing.T) {
 	s := newSuite(t, Watch)
 	s.options.MaxSources = 2
 	states := s.observe(alice, want("a"), want("b"), want("c"), want("a", "k"))
-	if states[2].Unknown != TooManySources || states[0].Unknown != "" || states[3].Unknown != "" {
+	if states[2].Unknown != autorebootv1.ReasonTooManySources || states[0].Unknown != "" || states[3].Unknown != "" {
 		t.Errorf("got %+v", states)
 	}
 	s.expectReads(secret("c"), 0)
@@ -398,7 +398,7 @@ func TestASourceThatAReadDoesNotFindAndTheWatchShowsIsUnknown(t *testing.T) {
 	s.fail = apierrors.NewNotFound(corev1.Resource("secrets"), "a")
 	s.write(ref, "k", "2", epoch.Add(time.Minute))
 	s.events.OnUpdate(meta(ref, 101, nil), meta(ref, 102, nil))
-	if got := s.observe(alice, want("a"))[0]; got.Missing || got.Unknown != Unreadable {
+	if got := s.observe(alice, want("a"))[0]; got.Missing || got.Unknown != autorebootv1.ReasonUnreadable {
 		t.Errorf("got %+v of a source that exists", got)
 	}
 	s.fail = nil

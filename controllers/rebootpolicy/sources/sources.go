@@ -85,30 +85,12 @@ type State struct {
 	Mounts *Mounts
 	// Watched means that a watch shows the source to exist: its deletion would be observed.
 	Watched bool
-	// Unknown is why nothing else is known, as one word; empty otherwise.
+	// Unknown is why nothing else is known, as a reason of status.triggers; empty otherwise.
 	Unknown string
 	// Err is the cause, for the log alone: it may have details that a status must not. That of a SecretProviderClass which is
 	// Forbidden or NotServed is a sentence with a remedy.
 	Err error
 }
-
-// Why a State is unknown.
-const (
-	// Forbidden: the operator may not read the source.
-	Forbidden = "Forbidden"
-	// NotServed: the API server does not serve what a SecretProviderClass is read from.
-	NotServed = "NotServed"
-	// VersionsDiffer: each pod has mounted versions of its own of a SecretProviderClass.
-	VersionsDiffer = "VersionsDiffer"
-	// Unreadable: the API server did not answer. The next Observe reads again.
-	Unreadable = "Unreadable"
-	// NotACertificate: the key Want.Certificate has no certificate that can be parsed.
-	NotACertificate = "NotACertificate"
-	// KeyNotFound: the source has no key Want.Certificate.
-	KeyNotFound = "KeyNotFound"
-	// TooManySources: Options.MaxSources sources are observed already.
-	TooManySources = "TooManySources"
-)
 
 // Mode is how changes are noticed.
 type Mode int

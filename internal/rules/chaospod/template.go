@@ -4,16 +4,89 @@
 package chaospod
 
 import (
+	"encoding/json"
+	"errors"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
 
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	"github.com/fairlead-dev/fairlead/internal/jsontype"
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
+
+// templatePath is where a pod template is. The schema takes anything there.
+const templatePath = "spec.target.template"
+
+const explain = "see `kubectl explain pod.spec`"
+
+// ValidateFields checks that the template of an object, which is JSON, has the fields of a pod template, each once and with a
+// value of its type. It forgives what stood in the old object, which may be nil.
+func ValidateFields(obj, old []byte) field.ErrorList {
+	if len(old) == 0 {
+		return wrongFields(&obj)
+	}
+	return rules.Ratchet(&obj, &old, wrongFields)
+}
+
+func wrongFields(object *[]byte) field.ErrorList {
+	var of struct {
+		Spec struct {
+			Target struct {
+				Template json.RawMessage `json:"template"`
+			} `json:"target"`
+		} `json:"spec"`
+	}
+	if err := kjson.UnmarshalCaseSensitivePreserveInts(*object, &of); err != nil || of.Spec.Target.Template == nil {
+		return nil // the schema refuses what has no such place
+	}
+	strict, err := kjson.UnmarshalStrict(of.Spec.Target.Template, new(corev1.PodTemplateSpec))
+	if err != nil {
+		path, is := jsontype.Mismatch(of.Spec.Target.Template, func(document []byte) bool {
+			return kjson.UnmarshalCaseSensitivePreserveInts(document, new(corev1.PodTemplateSpec)) == nil
+		})
+		return field.ErrorList{wrongField(field.ErrorTypeInvalid, path, "is "+is+", which does not fit there; "+explain)}
+	}
+	var errs field.ErrorList
+	for _, err := range strict {
+		var wrong kjson.FieldError
+		switch {
+		case !errors.As(err, &wrong):
+			errs = append(errs, wrongField(field.ErrorTypeInvalid, "", err.Error()))
+		case strings.HasPrefix(err.Error(), "duplicate"):
+			errs = append(errs, wrongField(field.ErrorTypeDuplicate, wrong.FieldPath(), "the field occurs twice; remove one of them"))
+		default:
+			errs = append(errs, wrongField(field.ErrorTypeForbidden, wrong.FieldPath(), "a pod template has no such field; "+explain))
+		}
+	}
+	return errs
+}
+
+// wrongField is an error of a field of the template. It repeats no value, as the path tells which it is.
+func wrongField(kind field.ErrorType, path, detail string) *field.Error {
+	at := templatePath
+	if path != "" {
+		at += "." + path
+	}
+	return &field.Error{Type: kind, Field: at, BadValue: field.OmitValueType{}, Detail: detail}
+}
+
+// Canary returns the pod of a template, which the object must have, without an owner.
+func Canary(obj *chaosv1.ChaosPod) *corev1.Pod {
+	template := obj.Spec.Target.Template.DeepCopy()
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: obj.Namespace, Name: obj.Name, Labels: template.Labels, Annotations: template.Annotations,
+		},
+		Spec: template.Spec,
+	}
+}
 
 // podTemplate checks what is certain about a pod template without being the API server, which
 // judges the whole of it when the pod is made: it has containers, each with a name of its own and

@@ -67,6 +67,38 @@ func TestWhatTheSchemaCannotSay(t *testing.T) {
 	}
 }
 
+func TestATemplateHasTheFieldsOfAPodTemplate(t *testing.T) {
+	for template, want := range map[string]string{
+		`null`: "",
+		`{"metadata":{"creationTimestamp":null,"labels":{"a":"b"}},"spec":{"containers":[{"name":"a","resources":{}}]}}`: "",
+		`"x"`:                         "spec.target.template: Invalid value: is a string, which does not fit there",
+		`{"spec":{"containers":"x"}}`: "spec.target.template.spec.containers: Invalid value: is a string, which does not fit there",
+		`{"spec":{"containers":[{},{"ports":[{"containerPort":"80"}]}]}}`:          "spec.target.template.spec.containers[1].ports[0].containerPort: Invalid value: is a string",
+		`{"spec":{"containers":[{"resources":{"limits":{"cpu":"x"}}}]}}`:           "spec.target.template.spec.containers[0].resources.limits.cpu: Invalid value: is a string",
+		`{"spec":{"containers":[{"nam":"a"}]}}`:                                    "spec.target.template.spec.containers[0].nam: Forbidden: a pod template has no such field",
+		`{"Spec":{}}`:                                                              "spec.target.template.Spec: Forbidden",
+		`{"spec":{"hostname":"a","hostname":"b"}}`:                                 "spec.target.template.spec.hostname: Duplicate value: the field occurs twice",
+		`{"specs":{},"spec":{"containers":[{"nam":"a"},{"name":"b","images":1}]}}`: "spec.target.template.spec.containers[1].images",
+	} {
+		object := []byte(`{"spec":{"target":{"template":` + template + `}}}`)
+		errs := ValidateFields(object, nil)
+		if want == "" && len(errs) > 0 || want != "" && (len(errs) == 0 || !strings.Contains(errs.ToAggregate().Error(), want)) {
+			t.Errorf("%s: errors = %v, want %q", template, errs, want)
+		}
+		if errs := ValidateFields(object, object); len(errs) > 0 {
+			t.Errorf("%s stood before: %v", template, errs)
+		}
+		if errs := ValidateFields(object, []byte(`{}`)); want != "" && len(errs) == 0 {
+			t.Errorf("%s is new, and forgiven", template)
+		}
+	}
+	for _, object := range []string{`{}`, `{"spec":7}`, `{"spec":{"target":[]}}`, `{`, ``} {
+		if errs := ValidateFields([]byte(object), []byte(object)); len(errs) > 0 {
+			t.Errorf("%s has no template: %v", object, errs)
+		}
+	}
+}
+
 func TestUpdatesForgiveOnlyWhatStoodBefore(t *testing.T) {
 	good := rulestest.Objects(t, "testdata/good.yaml")
 	broken := rulestest.Put(t, rulestest.Put(t, good[workload], "spec.schedule.cron", "0 0 30 2 *"), "spec.verification.timeout", "0s")

@@ -4,6 +4,7 @@
 package rebootpolicy
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -30,7 +31,6 @@ const (
 	DefaultMaxTargets     = 1
 	DefaultVerifyTimeout  = common.Duration("15m")
 	DefaultSoak           = common.Duration("30s")
-	DefaultEvidenceWithin = common.Duration("168h")
 )
 
 // Default fills in whatever is unset, and never changes what is set. It is idempotent, and makes no
@@ -50,12 +50,8 @@ func Default(obj *autorebootv1.RebootPolicy) {
 	}
 	rules.DefaultVerificationProbes(obj.Spec.Verification.Probes)
 	for i := range obj.Spec.Gates {
-		g := &obj.Spec.Gates[i]
-		if w := g.WorkloadAvailable; w != nil {
-			rules.DefaultGroup(&w.Group)
-		}
-		if c := g.ChaosSurvived; c != nil {
-			rules.SetDefault(&c.Within, DefaultEvidenceWithin)
+		if c := obj.Spec.Gates[i].Condition; c != nil && c.Type != "" && c.Status == "" {
+			c.Status = metav1.ConditionTrue
 		}
 	}
 }

@@ -29,8 +29,8 @@ spec:
   - {name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db}}
   - {name: alone, type: ConfigChange}
   gates:
-  - {name: ledger, type: WorkloadAvailable, workloadAvailable: {kind: Deployment, name: ledger}}
-  - {name: survived, type: ChaosSurvived, chaosSurvived: {name: c}}
+  - {name: ledger, type: Condition, condition: {apiVersion: apps/v1, kind: Deployment, name: ledger}}
+  - {name: survived, type: Condition, condition: {apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, name: c, type: Survived}}
 `))
 	Default(got)
 	want := typed(t, rulestest.Object(t, `
@@ -48,8 +48,8 @@ spec:
   - {name: moved, urgency: Normal, type: EndpointsChange, endpointsChange: {externalServiceName: db, events: [AddressesChanged, FailedOver]}}
   - {name: alone, urgency: Normal, type: ConfigChange, configChange: {discovery: Referenced, onCreate: Ignore, onDelete: Ignore}}
   gates:
-  - {name: ledger, type: WorkloadAvailable, workloadAvailable: {group: apps, kind: Deployment, name: ledger}}
-  - {name: survived, type: ChaosSurvived, chaosSurvived: {name: c, within: 168h}}
+  - {name: ledger, type: Condition, condition: {apiVersion: apps/v1, kind: Deployment, name: ledger}}
+  - {name: survived, type: Condition, condition: {apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, name: c, type: Survived, status: "True"}}
   strategy: {type: RolloutRestart}
   debounce: {quietPeriod: 2s, maxDelay: 30s}
   cooldown: 0s

@@ -16,8 +16,8 @@ import (
 func ExternalServices(spec *v1.RebootPolicySpec) []string {
 	var names []string
 	for i := range spec.Gates {
-		if e := spec.Gates[i].ExternalServiceHealthy; e != nil {
-			names = append(names, e.Name)
+		if c := spec.Gates[i].Condition; IsExternalService(c) {
+			names = append(names, c.Name)
 		}
 	}
 	for i := range spec.Triggers {

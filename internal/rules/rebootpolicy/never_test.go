@@ -85,7 +85,7 @@ func TestAPolicyThatNothingTriggersIsValidAndWarnedOfUnlessItDeclaresADependency
 	if errs, got := Validate(obj, nil), Warnings(obj, nil); len(errs) > 0 || !cmp.Equal(want, got) {
 		t.Errorf("%v, %q", errs, got)
 	}
-	obj.Spec.Gates = []autorebootv1.Gate{{Name: "db", Type: autorebootv1.GateExternalServiceHealthy, ExternalServiceHealthy: &autorebootv1.ExternalServiceHealthy{Name: "db"}}}
+	obj.Spec.Gates = []autorebootv1.Gate{{Name: "db", Type: autorebootv1.GateCondition, Condition: &autorebootv1.ObjectCondition{APIVersion: "networking.fairlead.dev/v1", Kind: "ExternalService", Name: "db", Type: "Healthy"}}}
 	if errs, got := Validate(obj, nil), Warnings(obj, nil); len(errs)+len(got) > 0 {
 		t.Errorf("%v, %q", errs, got)
 	}

@@ -135,19 +135,11 @@ func source(
 
 func gate(path rules.Path, g *autorebootv1.Gate) field.ErrorList {
 	var errs field.ErrorList
-	if e := g.ExternalServiceHealthy; e != nil {
-		errs = append(errs, label(path.Child("externalServiceHealthy", "name"), e.Name)...)
-	}
-	if w := g.WorkloadAvailable; w != nil {
-		errs = append(errs, subdomain(path.Child("workloadAvailable", "name"), w.Name)...)
+	if c := g.Condition; c != nil {
+		errs = append(errs, condition(path.Child("condition"), c)...)
 	}
 	if n := g.NoPods; n != nil {
 		errs = append(errs, rules.Selector(path.Child("noPods", "selector"), n.Selector)...)
-	}
-	if c := g.ChaosSurvived; c != nil {
-		at := path.Child("chaosSurvived")
-		errs = append(errs, subdomain(at.Child("name"), c.Name)...)
-		errs = append(errs, rules.Positive(at.Child("within"), c.Within)...)
 	}
 	return errs
 }

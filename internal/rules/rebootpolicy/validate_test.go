@@ -43,11 +43,13 @@ func TestRefusesWhatTheSchemaCannotSee(t *testing.T) {
 		{"windows.0.cron", "0 22 * * 1-8", "spec.windows[0].cron", "Sunday is 0"},
 		{"windows.0.timeZone", "Mars/Olympus", "spec.windows[0].timeZone", "unknown time zone"},
 		{"blackouts.0.cron", "0 0 31 4 *", "spec.blackouts[0].cron", "five years"},
-		{"gates.0.externalServiceHealthy.name", "a.b", "spec.gates[0].externalServiceHealthy.name", "dots"},
-		{"gates.1.workloadAvailable.name", "A", "spec.gates[1].workloadAvailable.name", "RFC 1123"},
+		{"gates.0.condition.name", "A", "spec.gates[0].condition.name", "RFC 1123"},
+		{"gates.1.condition.apiVersion", "apps/v1/x", "spec.gates[1].condition.apiVersion", "as in a manifest"},
+		{"gates.1.condition.apiVersion", "/v1", "spec.gates[1].condition.apiVersion", "as in a manifest"},
+		{"gates.1.condition.apiVersion", "a b/v1", "spec.gates[1].condition.apiVersion", "as in a manifest"},
+		{"gates.1.condition.apiVersion", "apps/", "spec.gates[1].condition.apiVersion", "as in a manifest"},
 		{"gates.2.noPods.selector", "{matchLabels: {-a: b}}", "spec.gates[2].noPods.selector", "-a"},
-		{"gates.4.chaosSurvived.name", "A", "spec.gates[4].chaosSurvived.name", "RFC 1123"},
-		{"gates.4.chaosSurvived.within", "0s", "spec.gates[4].chaosSurvived.within", "greater than 0"},
+		{"gates.4.condition.maxAge", "0s", "spec.gates[4].condition.maxAge", "greater than 0"},
 	} {
 		t.Run(c.path+" "+c.value, func(t *testing.T) {
 			obj := typed(t, rulestest.Put(t, rulestest.Untyped(t, full(t)), "spec."+c.path, rulestest.Object(t, "v: "+c.value)["v"]))
@@ -59,6 +61,23 @@ func TestRefusesWhatTheSchemaCannotSee(t *testing.T) {
 	}
 	if errs := Validate(full(t), nil); len(errs) > 0 {
 		t.Errorf("the good object: %v", errs)
+	}
+}
+
+// The right to an object is reviewed, and the object is read, under the same name.
+func TestAGateReadsTheResourceThatIsNamedByThePluralOfItsKind(t *testing.T) {
+	for object, want := range map[[2]string]string{
+		{"apps/v1", "Deployment"}:                     "apps/v1, Resource=deployments",
+		{"v1", "Pod"}:                                 "/v1, Resource=pods",
+		{"networking.k8s.io/v1", "Ingress"}:           "networking.k8s.io/v1, Resource=ingresses",
+		{"networking.k8s.io/v1", "NetworkPolicy"}:     "networking.k8s.io/v1, Resource=networkpolicies",
+		{"gateway.networking.k8s.io/v1", "Gateway"}:   "gateway.networking.k8s.io/v1, Resource=gateways",
+		{"elasticsearch.k8s.elastic.co/v1", "Search"}: "elasticsearch.k8s.elastic.co/v1, Resource=searches",
+		{"v1", "SECRET"}:                              "/v1, Resource=secrets",
+	} {
+		if got := ResourceOf(&autorebootv1.ObjectCondition{APIVersion: object[0], Kind: object[1]}).String(); got != want {
+			t.Errorf("%s: %q, want %q", object, got, want)
+		}
 	}
 }
 

@@ -1,14 +1,9 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command crds makes the CRDs that controller-gen has generated smaller. Of a version that is deprecated it removes the
-// descriptions, which `kubectl explain` has at the stored one. Of a pod template it removes
-//
-//   - descriptions, which `kubectl explain pod` has, and with which the CRD would be three times as large,
-//   - defaults, which the API server would write into list items, where tools that compare them with what was applied
-//     report a drift,
-//   - keys of lists that had a default, since the API server demands a default or a required field. Such a list is
-//     atomic.
+// Command crds removes descriptions that another schema has from the CRDs that controller-gen generates: those of a deprecated
+// version, which `kubectl explain` shows at the stored one, and those in the template of a ClusterRebootPolicy, which it shows
+// of a RebootPolicy.
 //
 // Usage, in the folder test:
 //
@@ -18,7 +13,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
@@ -55,9 +49,13 @@ func reduced(content []byte) ([]byte, error) {
 		return nil, err
 	}
 	for _, version := range definition.Spec.Versions {
-		reduceIn(version.Schema.OpenAPIV3Schema)
-		if version.Deprecated {
-			below(version.Schema.OpenAPIV3Schema, undescribe)
+		schema := version.Schema.OpenAPIV3Schema
+		switch {
+		case version.Deprecated:
+			below(schema, undescribe)
+		case definition.Spec.Names.Kind == "ClusterRebootPolicy":
+			policy := schema.Properties["spec"].Properties["template"].Properties["spec"]
+			below(&policy, undescribe)
 		}
 	}
 	// The status is the API server's.
@@ -72,24 +70,6 @@ func reduced(content []byte) ([]byte, error) {
 func undescribe(field *apiextensionsv1.JSONSchemaProps) {
 	field.Description = ""
 	below(field, undescribe)
-}
-
-// reduceIn rewrites the pod templates in a schema.
-func reduceIn(schema *apiextensionsv1.JSONSchemaProps) {
-	if schema.Properties["spec"].Properties["containers"].Type == "array" {
-		below(schema, reduce)
-		return
-	}
-	below(schema, reduceIn)
-}
-
-// reduce rewrites the schema of a field of a pod template.
-func reduce(field *apiextensionsv1.JSONSchemaProps) {
-	field.Description, field.Default = "", nil
-	if slices.ContainsFunc(field.XListMapKeys, func(key string) bool { return !slices.Contains(field.Items.Schema.Required, key) }) {
-		field.XListMapKeys, field.XListType = nil, new("atomic")
-	}
-	below(field, reduce)
 }
 
 // below calls visit with each schema directly below one.

@@ -52,7 +52,7 @@ spec:
   triggers:
   - {name: stuck, type: Probe, probe: {httpGet: {path: /healthz, port: %d}, interval: 1s, timeout: 1s, failureThreshold: 5}}
   - {name: config, type: ConfigChange}
-  gates: [{name: orders-db, type: ExternalServiceHealthy, externalServiceHealthy: {name: orders-db}}]
+  gates: [{name: orders-db, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: orders-db, type: Healthy}}]
   cooldown: 10m
   debounce: {quietPeriod: 1s}
   verification: {soak: 2s}

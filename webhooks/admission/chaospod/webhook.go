@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	corev1client "k8s.io/client-go/kubernetes/typed/core/v1"
 
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
@@ -16,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/admission/warnings"
 )
 
-// Options of the webhooks. All are required.
+// Options of the webhooks. All but Pods are required.
 type Options struct {
 	// Handler has the bounds, the logger and the registerer; its Kind is set here.
 	Handler admission.Options
@@ -26,6 +27,8 @@ type Options struct {
 	Reviewer authorization.Reviewer
 	// Warnings reads what writers are warned of.
 	Warnings *warnings.Reader
+	// Pods tries the pods of templates by a dry run. Defaults to nil: none is tried.
+	Pods corev1client.PodsGetter
 }
 
 type webhook struct {
@@ -43,7 +46,7 @@ func New(o Options) map[string]http.Handler {
 			Default: rules.DefaultMaps,
 			Stamp:   w.authorizer.Stamp,
 		},
-		admission.Validator[*chaosv1.ChaosPod]{Validate: w.validate})
+		admission.Validator[*chaosv1.ChaosPod]{Fields: rules.ValidateFields, Validate: w.validate})
 }
 
 func (w *webhook) validate(ctx context.Context, req admission.Request, obj, old *chaosv1.ChaosPod) ([]string, field.ErrorList) {
@@ -57,5 +60,8 @@ func (w *webhook) validate(ctx context.Context, req admission.Request, obj, old 
 		return warnings, errs
 	}
 	more, errs := w.authorizer.Validate(ctx, req, obj, old)
+	if len(errs) == 0 {
+		errs = w.tried(ctx, obj, old)
+	}
 	return append(warnings, more...), errs
 }

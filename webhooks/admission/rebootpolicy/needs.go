@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
-	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
@@ -112,12 +111,9 @@ func (n *collector) gate(path *field.Path, g *autorebootv1.Gate) {
 		// The one reads nothing; of the other, the administrator has named the server and what of it a namespace may ask.
 	case g.NoPods != nil:
 		n.Add(path, withoutGate, "list", "", "pods", "", "")
-	case g.ExternalServiceHealthy != nil:
-		n.Add(path, withoutGate, "get", networkingv1.GroupVersion.Group, "externalservices", "", g.ExternalServiceHealthy.Name)
-	case g.WorkloadAvailable != nil:
-		n.Add(path, withoutGate, "get", common.AppsGroup, g.WorkloadAvailable.Kind.Resource(), "", g.WorkloadAvailable.Name)
-	case g.ChaosSurvived != nil:
-		n.Add(path, withoutGate, "get", chaosv1.GroupVersion.Group, "chaospods", "", g.ChaosSurvived.Name)
+	case g.Condition != nil:
+		resource := rules.ResourceOf(g.Condition)
+		n.Add(path, withoutGate, "get", resource.Group, resource.Resource, "", g.Condition.Name)
 	default:
 		n.Add(path, withoutGate, "*", "*", "*", "", "")
 	}

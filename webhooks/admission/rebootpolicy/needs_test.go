@@ -142,13 +142,16 @@ func TestEveryPartOfAPolicyTakesItsRights(t *testing.T) {
 		},
 		"gates": {
 			autorebootv1.RebootPolicySpec{Gates: []autorebootv1.Gate{
-				{NoPods: &autorebootv1.NoPods{Selector: anyApp}}, {WorkloadAvailable: &common.WorkloadReference{Kind: "Deployment", Name: "ledger"}},
-				{ExternalServiceHealthy: &autorebootv1.ExternalServiceHealthy{Name: "db"}}, {ChaosSurvived: &autorebootv1.ChaosSurvived{Name: "drill"}},
+				{NoPods: &autorebootv1.NoPods{Selector: anyApp}}, {Condition: &autorebootv1.ObjectCondition{APIVersion: "apps/v1", Kind: "Deployment", Name: "ledger"}},
+				{Condition: &autorebootv1.ObjectCondition{APIVersion: "networking.fairlead.dev/v1", Kind: "ExternalService", Name: "db", Type: "Healthy"}}, {Condition: &autorebootv1.ObjectCondition{APIVersion: "chaos.fairlead.dev/v1", Kind: "ChaosPod", Name: "drill", Type: "Survived"}},
+				{Condition: &autorebootv1.ObjectCondition{APIVersion: "cert-manager.io/v1", Kind: "Certificate", Name: "web"}},
+				{Condition: &autorebootv1.ObjectCondition{APIVersion: "v1", Kind: "Pod", Name: "web-0", Type: "Ready"}},
 				{Type: "AddedLater"},
 			}},
 			map[string]string{
 				"list pods": "spec.gates[0]", "get deployments.apps ledger": "spec.gates[1]", "get externalservices.networking.fairlead.dev db": "spec.gates[2]",
-				"get chaospods.chaos.fairlead.dev drill": "spec.gates[3]", "* *.*": "spec.gates[4]",
+				"get chaospods.chaos.fairlead.dev drill": "spec.gates[3]", "get certificates.cert-manager.io web": "spec.gates[4]",
+				"get pods web-0": "spec.gates[5]", "* *.*": "spec.gates[6]",
 			},
 		},
 	} {

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lifecycle
+package operator
 
 import (
 	"bytes"
@@ -20,7 +20,7 @@ import (
 
 func TestEveryReconcileAndEveryTermIsNotedWithItsBeginAndEnd(t *testing.T) {
 	var out bytes.Buffer
-	w := NewLeadershipLog("replica-1", &out, logr.Discard())
+	w := newLeadershipLog("replica-1", &out, logr.Discard())
 	now := time.Date(2026, 1, 2, 3, 4, 5, 678, time.UTC)
 	w.now = func() time.Time { now = now.Add(time.Nanosecond); return now }
 	broken := errors.New("broken")
@@ -32,7 +32,7 @@ func TestEveryReconcileAndEveryTermIsNotedWithItsBeginAndEnd(t *testing.T) {
 		return reconcile.Result{RequeueAfter: time.Second}, broken
 	})
 	w.write(leadershipEntry{Event: eventLead})
-	result, err := w.Wrap("ExternalService")(inner).Reconcile(context.Background(), request)
+	result, err := w.wrap("ExternalService")(inner).Reconcile(context.Background(), request)
 	if result.RequeueAfter != time.Second || !errors.Is(err, broken) {
 		t.Errorf("%v, %v", result, err)
 	}
@@ -60,9 +60,9 @@ func TestEveryReconcileAndEveryTermIsNotedWithItsBeginAndEnd(t *testing.T) {
 }
 
 func TestWithoutAnybodyWhoWantsToKnowReconcilersAreCalledDirectly(t *testing.T) {
-	if NewLeadershipLog("replica-1", nil, logr.Discard()).Wrap("ExternalService") != nil {
+	if newLeadershipLog("replica-1", nil, logr.Discard()).wrap("ExternalService") != nil {
 		t.Error("there is something in between")
 	}
-	var none *LeadershipLog
+	var none *leadershipLog
 	none.write(leadershipEntry{Event: eventLead})
 }

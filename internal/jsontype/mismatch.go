@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package tolerantcache
+package jsontype
 
 import (
 	"bytes"
@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// maxDepth bounds how deep a fault is searched. The types are not as deep.
+	// maxDepth bounds how deep a value is searched. The types are not as deep.
 	maxDepth = 16
 	// maxPath bounds the path, in bytes: users choose the names of members.
 	maxPath = 200
@@ -39,19 +39,16 @@ func (w wrapper) wrap(value []byte) []byte {
 	return slices.Concat([]byte(w.before), value, []byte(w.after))
 }
 
-// locate returns the path of the first value that does not decode, and its type. The message of the decoder
-// is not used, since it repeats values.
-func locate(object []byte, decodes func(document []byte) bool) string {
-	path, value := locateWithin("", object, wrapper{}, decodes, maxDepth)
-	if path == "" {
-		return "the whole of it does not decode"
-	}
-	return text.Truncate(path, maxPath) + " is " + jsonType(value) + ", which does not fit there"
+// Mismatch returns the path of the first value of an object that does not decode, and its type, such as "a string"; an empty
+// path where the object itself does not decode. It repeats no value, as the message of a decoder does.
+func Mismatch(object []byte, decodes func(document []byte) bool) (path, is string) {
+	path, value := locate("", object, wrapper{}, decodes, maxDepth)
+	return text.Truncate(path, maxPath), typeOf(value)
 }
 
-// locateWithin descends to the deepest value that fails by itself. An object or list that fails although it
+// locate descends to the deepest value that fails by itself. An object or list that fails although it
 // is empty has the wrong type.
-func locateWithin(path string, value []byte, around wrapper, decodes func([]byte) bool, depth int) (string, []byte) {
+func locate(path string, value []byte, around wrapper, decodes func([]byte) bool, depth int) (string, []byte) {
 	if depth == 0 {
 		return path, value
 	}
@@ -64,7 +61,7 @@ func locateWithin(path string, value []byte, around wrapper, decodes func([]byte
 		for _, name := range slices.Sorted(maps.Keys(members)) {
 			inner := member(name).in(around)
 			if !decodes(inner.wrap(members[name])) {
-				return locateWithin(strings.TrimPrefix(path+"."+name, "."), members[name], inner, decodes, depth-1)
+				return locate(strings.TrimPrefix(path+"."+name, "."), members[name], inner, decodes, depth-1)
 			}
 		}
 	case bytes.HasPrefix(text, []byte("[")) && decodes(around.wrap([]byte("[]"))):
@@ -75,15 +72,15 @@ func locateWithin(path string, value []byte, around wrapper, decodes func([]byte
 		inner := wrapper{"[", "]"}.in(around)
 		for i, element := range elements {
 			if !decodes(inner.wrap(element)) {
-				return locateWithin(path+"["+strconv.Itoa(i)+"]", element, inner, decodes, depth-1)
+				return locate(path+"["+strconv.Itoa(i)+"]", element, inner, decodes, depth-1)
 			}
 		}
 	}
 	return path, value
 }
 
-// jsonType returns the type of a JSON value.
-func jsonType(value []byte) string {
+// typeOf returns the type of a JSON value.
+func typeOf(value []byte) string {
 	text := bytes.TrimSpace(value)
 	if len(text) == 0 {
 		return "nothing"

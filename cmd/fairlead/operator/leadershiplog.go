@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-package lifecycle
+package operator
 
 import (
 	"context"
@@ -22,10 +22,10 @@ const (
 	eventEnd    = "end"
 )
 
-// LeadershipLog records when this replica leads and when it reconciles, one line of JSON each. The lines of
+// leadershipLog records when this replica leads and when it reconciles, one line of JSON each. The lines of
 // all replicas on one machine prove that no two led at one instant: a begin has its time from before, an end
 // from after, so that intervals are never too short.
-type LeadershipLog struct {
+type leadershipLog struct {
 	replica string
 	logger  logr.Logger
 	now     func() time.Time
@@ -44,13 +44,13 @@ type leadershipEntry struct {
 	At        string `json:"at"` // RFC 3339 with nanoseconds
 }
 
-// NewLeadershipLog returns the log of a replica. It writes nothing where to is nil.
-func NewLeadershipLog(replica string, to io.Writer, logger logr.Logger) *LeadershipLog {
-	return &LeadershipLog{replica: replica, to: to, logger: logger, now: time.Now}
+// newLeadershipLog returns the log of a replica. It writes nothing where to is nil.
+func newLeadershipLog(replica string, to io.Writer, logger logr.Logger) *leadershipLog {
+	return &leadershipLog{replica: replica, to: to, logger: logger, now: time.Now}
 }
 
 // write writes a line by one call of Write, so that replicas may append to one file.
-func (l *LeadershipLog) write(d leadershipEntry) {
+func (l *leadershipLog) write(d leadershipEntry) {
 	if l == nil || l.to == nil {
 		return
 	}
@@ -66,8 +66,8 @@ func (l *LeadershipLog) write(d leadershipEntry) {
 	}
 }
 
-// Wrap returns what to put around the reconciler of a kind; nil where nothing is written.
-func (l *LeadershipLog) Wrap(kind string) func(reconcile.Reconciler) reconcile.Reconciler {
+// wrap returns what to put around the reconciler of a kind; nil where nothing is written.
+func (l *leadershipLog) wrap(kind string) func(reconcile.Reconciler) reconcile.Reconciler {
 	if l == nil || l.to == nil {
 		return nil
 	}
