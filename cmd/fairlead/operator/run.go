@@ -64,7 +64,9 @@ func (o *Operator) Run(ctx context.Context) error {
 		certificates.start(o.serve.certificates...)
 		server.start(o.serve.server...)
 		for _, phase := range o.serve.phases {
-			o.attemptOnce(running, attempts, phase)
+			if running.Err() == nil {
+				o.attemptOnce(running, attempts, phase)
+			}
 		}
 	}
 	if running.Err() == nil {
