@@ -4,11 +4,9 @@
 package chaospod
 
 import (
-	"errors"
 	"strings"
 	"testing"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -72,30 +70,6 @@ func TestABudgetBlocksAndThenAllows(t *testing.T) {
 	if died := gone(before, s.pods("web")); len(died) != 1 {
 		t.Errorf("killed %q", died)
 	}
-}
-
-func TestAWorkloadThatDoesNotComeBackHaltsTheChaosUntilItIsResumed(t *testing.T) {
-	s := newSuite(t)
-	s.run("web", 3, "")
-	s.chaos("c", "dryRun: false, "+web+", verification: {timeout: 30s}, "+someday)
-	s.Make(`{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}, spec: {hard: {pods: "0"}}}`) // so that no pod comes back
-	s.now("c", "1")
-	s.ended("c", 1, chaosv1.ResultRecoveryFailed)
-	s.condition("c", chaosv1.ConditionSurvived, metav1.ConditionFalse, chaosv1.ReasonRecoveryFailed)
-	s.condition("c", chaosv1.ConditionStalled, metav1.ConditionTrue, chaosv1.ReasonRecoveryFailed)
-	s.told("Deployment", "web", "RecoveryFailed")
-	s.told("ChaosPod", "c", "Halted")
-	s.Must(s.Client.Delete(s.Context(), s.Object("{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}}")))
-	s.available("web", 3)
-	s.now("c", "2")
-	s.annotate("c", chaosv1.ResumeAnnotation, "1")
-	s.ended("c", 2, chaosv1.ResultSurvived)
-	s.shows("c", func(st *chaosv1.ChaosPodStatus) error {
-		if st.Halt != nil || meta.FindStatusCondition(st.Conditions, chaosv1.ConditionStalled) != nil {
-			return errors.New("still stalled")
-		}
-		return nil
-	})
 }
 
 func TestASelectorTakesOnePodOfEachOwner(t *testing.T) {

@@ -8,6 +8,7 @@ package externalservice
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -90,4 +91,51 @@ func TestWhenEverythingFailsAtOnceTheOperatorMistrustsItself(t *testing.T) {
 	// It trusts itself again: one that fails alone is unhealthy.
 	s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[0])
 	s.becomes("o0", all["o0"][0], networkingv1.AddressUnhealthy, networkingv1.ProbeRefused)
+}
+
+func TestManualFailbackWaitsUntilItIsAskedForEachTime(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.amongMany()
+	addresses, servers := s.tcp(7000, 2)
+	specs := map[string]string{
+		"manual": priorities(`, failover: {failback: Manual, failbackDelay: 1s}`, addresses[:1], addresses[1:]),
+		// What happens to this one tells that there was time for it to happen to the other.
+		"automatic": priorities(`, failover: {failback: Automatic, failbackDelay: 2s}`, addresses[:1], addresses[1:]),
+	}
+	s.applyAll(specs)
+	ask := func(value string) {
+		s.change("manual", func(es *networkingv1.ExternalService) {
+			es.Annotations = map[string]string{networkingv1.FailbackNowAnnotation: value}
+		})
+	}
+	stays := func() {
+		t.Helper()
+		s.publishes("automatic", addresses[0])
+		s.condition("manual", networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackManual)
+		if got := s.published("manual"); !slices.Equal(got, addresses[1:]) {
+			t.Fatalf("%q is published, and was not asked for", got)
+		}
+	}
+	for i, token := range []string{"first", "second"} {
+		for name := range specs {
+			s.publishes(name, addresses[0])
+		}
+		s.set(externalnet.Behavior{Fault: externalnet.Refuse}, servers[0])
+		for name := range specs {
+			s.publishes(name, addresses[1])
+		}
+		s.set(externalnet.Behavior{}, servers[0])
+		stays()
+		if message := s.message("manual", networkingv1.ConditionFailedOver); !strings.Contains(message, networkingv1.FailbackNowAnnotation) {
+			t.Errorf("the condition does not say how to go back: %s", message)
+		}
+		ask(token)
+		s.publishes("manual", addresses[0])
+		s.latestChange("manual", networkingv1.ChangeFailback, networkingv1.ReasonFailbackRequested)
+		s.without("manual", networkingv1.ConditionFailedOver)
+		if handled := s.status("manual").HandledFailbackNow; string(handled) != token {
+			t.Errorf("round %d: handledFailbackNow is %q, want %q", i, handled, token)
+		}
+	}
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
@@ -94,5 +95,29 @@ func TestNothingIsWrittenWhileEverythingIsProbedAndLookedUp(t *testing.T) {
 	s.lookups(host, externalnet.A, 1)
 	if diff := cmp.Diff(before, s.versions("rest")); diff != "" {
 		t.Errorf("something was written at rest (-before +now):\n%s", diff)
+	}
+}
+
+func TestCountsSurviveEditsAndLookupsThatDoNotConcernThem(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.amongMany()
+	host, address := s.host("kept"), s.Servers.Address()
+	s.Must(s.Servers.DNS.Addresses(host, time.Second, address))
+	server := s.scripted(address+":7000", true)
+	s.apply("kept", `{ports: [{name: p, port: 7000}], endpoints: [{name: a, dns: {name: `+host+`}}], `+hasten+`,
+		healthCheck: {httpGet: {}, interval: 5s, timeout: 5s, unhealthyInterval: 5m, failureThreshold: 2, jitterPercent: 0}}`)
+	since := s.becomes("kept", address, networkingv1.AddressHealthy, networkingv1.ProbeConnected).since
+	server.play("-")
+	s.Eventually(server.played)
+	// Before the second failure the object changes.
+	s.change("kept", func(es *networkingv1.ExternalService) { es.Spec.Endpoints[0].Zone = ptr.To("west") })
+	s.lookups(host, externalnet.A, 2)
+	if o, err := s.outlook("kept", address); err != nil || o.zone != "west" || (o.health == networkingv1.AddressHealthy && !o.since.Equal(since)) {
+		t.Errorf("after the edit: %+v, %v; it was healthy since %s", o, err, since)
+	}
+	s.becomes("kept", address, networkingv1.AddressUnhealthy, networkingv1.ProbeUnexpectedStatus)
+	if n := server.failures(); n != 2 {
+		t.Errorf("it took %d failures, want 2", n)
 	}
 }

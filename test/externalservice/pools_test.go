@@ -135,36 +135,3 @@ func TestAnAnswerOfWhichNothingMayBePublishedTakesNothingAway(t *testing.T) {
 	s.condition("db", networkingv1.ConditionResolved, metav1.ConditionTrue, networkingv1.ReasonAllNamesResolved)
 	s.publishes("db", two)
 }
-
-// RFC 2782 has a record that says that there is no such service: it is no failure.
-func TestAnSRVRecordThatSaysThatThereIsNoServiceTakesItsAddressesAway(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	service, target, address := s.host("_sql._tcp"), s.host("db"), s.Servers.Address()
-	srv := func(data ...string) {
-		s.Must(s.Servers.DNS.Reply(service, externalnet.SRV, externalnet.Reply{Data: data, TTL: time.Second}))
-	}
-	s.Must(s.Servers.DNS.Addresses(target, time.Second, address))
-	srv("0 1 5432 " + target + ".")
-	s.apply("db", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: `+service+`, recordType: SRV}}], `+hasten+`}`)
-	s.publishes("db", address)
-	says := func(part string) {
-		s.Eventually(func() error {
-			if message := s.message("db", networkingv1.ConditionResolved); !strings.Contains(message, part) {
-				return fmt.Errorf("the message is %q", message)
-			}
-			return nil
-		})
-	}
-	srv("0 1 5432 192.0.2.1.")
-	says("1 SRV target is an IP address instead of a name")
-	srv("0 1 5432 " + s.host("gone") + ".")
-	says("1 SRV target does not exist, or has no address")
-	s.publishes("db", address)
-	srv("0 0 0 .")
-	s.publishes("db")
-	says("there is no such service")
-	s.condition("db", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonNoAddresses)
-	srv("0 1 5432 " + target + ".")
-	s.publishes("db", address)
-}

@@ -6,14 +6,12 @@ package integration
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
@@ -30,28 +28,6 @@ func TestTheNameOfAForeignServiceIsRefused(t *testing.T) {
 	s.run("create", "-f", "-", "--", fmt.Sprintf(foreignService, "db"))
 	answer := s.try("apply", "-f", "-", "--", externalServices.object("v1", "db", database))
 	s.Expect(answer.err, "metadata.name", `Service "db"`, "choose another name, or delete that Service")
-}
-
-func TestAForeignServiceIsNeverAdoptedAndItsRemovalIsNoticed(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	// Admission refuses the name of a Service that is there already: this one comes while we sleep.
-	s.apply(externalServices.object("v1", "db", strings.Replace(database, "{", "{suspend: true, ", 1)))
-	s.run("create", "-f", "-", "--", fmt.Sprintf(foreignService, "db"))
-	before := s.service("db")
-	s.run("patch", "extsvc", "db", "--type=merge", "-p", `{"spec":{"suspend":false}}`)
-	es := s.settled("db", metav1.ConditionFalse, networkingv1.ReasonServiceConflict)
-	ready := meta.FindStatusCondition(es.Status.Conditions, networkingv1.ConditionReady)
-	s.Expect(ready.Message, s.Namespace+"/db", "delete it, or rename")
-	if es.Status.ServiceRef != nil || len(s.Addresses("db")) > 0 {
-		t.Errorf("published behind a foreign Service: %s %q", framework.Text(es.Status), s.Addresses("db"))
-	}
-	if after := s.service("db"); after.ResourceVersion != before.ResourceVersion {
-		t.Errorf("the foreign Service was touched:\n%s\n%s", framework.Text(before), framework.Text(after))
-	}
-	s.run("delete", "service", "db")
-	s.settled("db", metav1.ConditionTrue, networkingv1.ReasonPublished)
-	s.publishes("db", "192.0.2.1")
 }
 
 func TestAServiceThatAppearsInARaceIsLeftToWhoWasFirst(t *testing.T) {

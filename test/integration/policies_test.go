@@ -9,7 +9,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -17,8 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
-
-	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 // policyCase is a write at v1 that no webhook sees, and what a policy says.
@@ -47,38 +44,6 @@ func policyCases() map[string]map[string]policyCase {
 		"fairlead-rebootpolicy-gates":     gateCases(),
 		"fairlead-rebootpolicy-approval":  approvalCases(),
 		"fairlead-chaospod-rights":        chaosCases(),
-	}
-}
-
-func TestPoliciesRefuseWhatTheWebhooksWouldAndNothingElse(t *testing.T) {
-	t.Parallel()
-	s := newBareSuite(t)
-	s.grantRights()
-	stored := map[string]*unstructured.Unstructured{}
-	for _, cases := range policyCases() {
-		for name, c := range cases {
-			if c.old != "" {
-				stored[name] = s.policyObject(c, name, c.old, c.stored)
-				s.Must(s.Client.Create(s.Context(), stored[name]))
-			}
-		}
-	}
-	policies, bindings := s.boundPolicies()
-	if len(policies) != len(policyCases()) || len(bindings) != len(policies) {
-		t.Fatalf("%d policies, %d bindings", len(policies), len(bindings))
-	}
-	var manifests []string
-	for _, object := range append(policies, bindings...) {
-		manifests = append(manifests, framework.Text(object.Object))
-	}
-	s.Apply(strings.Join(manifests, "\n---\n"), "--server-side")
-	for policy, cases := range policyCases() {
-		refused := slices.DeleteFunc(slices.Sorted(maps.Keys(cases)), func(name string) bool { return cases[name].refusal == "" })
-		accepted := slices.DeleteFunc(slices.Sorted(maps.Keys(cases)), func(name string) bool { return cases[name].refusal != "" })
-		s.Eventually(func() error { return s.writePolicyCase(policy, cases[refused[0]], refused[0], stored[refused[0]]) }) // it is in force
-		for _, name := range append(refused, accepted...) {
-			s.soon(func() error { return s.writePolicyCase(policy, cases[name], name, stored[name]) })
-		}
 	}
 }
 

@@ -6,6 +6,7 @@
 package rebootpolicy
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -29,4 +30,39 @@ func TestARenewalIsUrgentOnceWhatThePodsHoldIsAboutToExpire(t *testing.T) {
 	s.succeeded("urgent", 1)
 	s.restarted(deployment, "urgent", 1)
 	s.restarted(deployment, "leisure", 0)
+}
+
+func TestACertificateRestartsWhenItIsRenewedAndNotWhenItIsWrittenAgain(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	cert, key := s.certificate(time.Hour)
+	s.secret("tls", "tls.crt", cert, "tls.key", key)
+	s.run(deployment, "web", bare)
+	s.run(deployment, "marker", takes("tls"))
+	s.policy("p", "{"+targets(deployment, "web")+`, triggers: [{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: tls}}]}`)
+	s.policy("all", "{"+targets(deployment, "marker")+", "+onConfig+"}")
+	s.watching("p", 1)
+	s.watching("all", 1)
+
+	// The same certificate, written otherwise, with an issuer after it and another CA beside it.
+	issuer, _ := s.certificate(24 * time.Hour)
+	s.secret("tls", "tls.crt", "subject=/CN=shop\n"+cert+issuer, "tls.key", key, "ca.crt", issuer)
+	s.succeeded("all", 1)
+	s.Never(func() error { return s.quiet("p", 0) })
+
+	// What is no certificate tells nothing.
+	s.secret("tls", "tls.crt", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "tls.key", key)
+	s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
+		if len(st.Triggers) != 1 || st.Triggers[0].State != autorebootv1.TriggerUnknown || st.Triggers[0].Reason == "" {
+			return fmt.Errorf("want the trigger Unknown, with a reason")
+		}
+		return nil
+	})
+	s.succeeded("all", 2)
+	s.Must(s.quiet("p", 0))
+
+	renewed, key := s.certificate(2 * time.Hour)
+	s.secret("tls", "tls.crt", renewed, "tls.key", key)
+	s.succeeded("p", 1)
+	s.restarted(deployment, "web", 1)
 }

@@ -58,3 +58,57 @@ func TestWhatIsRefusedInOneNamespaceStopsNothingInAnother(t *testing.T) {
 		t.Errorf("the name: %s", framework.Text(status.Refusals))
 	}
 }
+
+// As in a move from Reloader: while that still runs it rolls a workload out by a change of the template, at once. The policy
+// finds that each pod was made after the change.
+func TestAWorkloadThatAnotherProjectHasRestartedIsNotRestartedAgain(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	name := s.Namespace
+	s.secret("creds", "password", "first")
+	for _, w := range []string{"both", "alone"} {
+		s.run(deployment, w, takes("creds"), asks("reloader.stakater.com/auto", "true"))
+	}
+	s.label(s.Namespace, name, "yes")
+	s.clusterPolicy(name, `compatibility: Reloader, targets: [{selector: {}, optIn: Annotation}]`)
+	s.Merge("autoreboot.fairlead.dev/v1", "ClusterRebootPolicy", name, `{spec: {template: {spec: {debounce: {quietPeriod: 5s}, concurrency: {maxTargets: 2}}}}}`)
+	s.watching(name, 2)
+	s.secret("creds", "password", "second")
+	s.nextSecond()
+	s.Merge("apps/v1", deployment, "both", `{spec: {template: {metadata: {annotations: {reloader.stakater.com/last-reloaded-from: creds}}}}}`)
+	s.available(deployment, "both")
+	s.Eventually(func() error {
+		policy, err := s.get(name)
+		if err != nil {
+			return err
+		}
+		for _, w := range []string{"both", "alone"} {
+			if own := of(policy.Status.History, w); len(own) != 1 {
+				return fmt.Errorf("%s: %s", w, framework.Text(policy.Status))
+			}
+		}
+		if own := of(policy.Status.History, "both")[0]; own.Reason != autorebootv1.ReasonNewerPods {
+			return fmt.Errorf("it was restarted twice: %s", framework.Text(own))
+		}
+		return nil
+	})
+	s.generation(deployment, "both", 2)
+	s.restarted(deployment, "alone", 1)
+}
+
+func TestWhatIsExcludedRestartsNothing(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.secret("creds", "password", "first", "stamp", "1")
+	s.Make(`{apiVersion: v1, kind: ConfigMap, metadata: {name: noise, labels: {reload: "no"}}, data: {a: "1"}}`)
+	s.run(deployment, "web", `{containers: [{name: main, image: none, envFrom: [{secretRef: {name: creds}}, {configMapRef: {name: noise}}]}]}`)
+	s.policy("p", "{"+targets(deployment, "web")+`, triggers: [{name: config, type: ConfigChange, configChange: {exclude: [
+		{kind: Secret, name: creds, keys: [stamp]}, {kind: ConfigMap, selector: {matchLabels: {reload: "no"}}}]}}]}`)
+	s.watching("p", 1)
+	s.secret("creds", "password", "first", "stamp", "2")
+	s.Merge("v1", "ConfigMap", "noise", `{data: {a: "2"}}`)
+	s.Never(func() error { return s.quiet("p", 0) })
+	s.secret("creds", "password", "second", "stamp", "2")
+	s.succeeded("p", 1)
+	s.restarted(deployment, "web", 1)
+}

@@ -167,35 +167,3 @@ func TestABudgetThatAllowsNothingIsRespected(t *testing.T) {
 		t.Errorf("%d pods in all, %d ready at the worst moment, want 4 and at least 1", seen, fewest)
 	}
 }
-
-func TestAWriterIsWarnedOfABudgetThatAllowsNoEviction(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	s.run(deployment, "web", bare, replicas(2))
-	s.Make("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: never}, spec: {minAvailable: 2, selector: {matchLabels: {app: web}}}}")
-	tries := 0
-	warned := func(words string, more string) {
-		s.Helper()
-		s.Eventually(func() error { // replicas learn of the workload a moment later
-			tries++
-			_, told, err := s.Try(s.manifest(fmt.Sprint("p-", tries), "{suspend: true, "+targets(deployment, "web")+", "+onConfig+more+"}"), "apply", "-f", "-")
-			s.Must(err)
-			if strings.Contains(told, "PodDisruptionBudget") != (words != "") || !strings.Contains(told, words) {
-				return fmt.Errorf("told %q, want %q", told, words)
-			}
-			return nil
-		})
-	}
-	warned("spec.strategy.type: Evict restarts no pod of Deployment web: PodDisruptionBudget never never allows it (minAvailable: 2 of 2)", ", strategy: {type: Evict}")
-	warned("", "") // a rollout asks no budget
-	s.run(deployment, "lone", bare)
-	lone := "spec.strategy.type: Evict leaves Deployment lone, of one replica, without a pod"
-	s.Eventually(func() error {
-		tries++
-		_, told, err := s.Try(s.manifest(fmt.Sprint("p-", tries), "{suspend: true, "+targets(deployment, "lone")+", "+onConfig+`, strategy: {type: Evict}, windows: [{name: hourly, cron: "*/61 * * * *", duration: 1h}]}`), "apply", "-f", "-")
-		s.Must(err)
-		return framework.Holds(told, lone, "spec.windows[0].cron: the step of */61 is longer than its range")
-	})
-	s.Merge("policy/v1", "PodDisruptionBudget", "never", "{spec: {minAvailable: 1}}")
-	warned("", ", strategy: {type: Evict}")
-}

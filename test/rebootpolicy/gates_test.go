@@ -114,42 +114,6 @@ func TestARestartWaitsBehindEveryClosedGate(t *testing.T) {
 	s.restarted(deployment, "web", 1)
 }
 
-func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	s.secret("creds", "password", "first")
-	s.run(deployment, "web", takes("creds"))
-	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+`, gates: [{name: absent, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: absent, type: Healthy}}]}`)
-	s.watching("p", 1)
-	s.secret("creds", "password", "second")
-	s.held("p", "web", autorebootv1.ReasonGateClosed)
-	address := s.Servers.Address()
-	s.server(s.Servers.TCP(address + ":5432"))
-	s.external("absent", address, 5432, metav1.ConditionTrue)
-	s.succeeded("p", 1)
-	s.restarted(deployment, "web", 1)
-}
-
-func TestCooldownHoldsContentThatComesBackAndNoneThatIsNew(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	s.secret("creds", "password", "first")
-	s.run(deployment, "web", takes("creds"))
-	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", cooldown: 1h}")
-	s.watching("p", 1)
-	s.secret("creds", "password", "second")
-	s.succeeded("p", 1)
-	s.secret("creds", "password", "third")
-	s.succeeded("p", 2)
-	s.secret("creds", "password", "second")
-	s.held("p", "web", autorebootv1.ReasonCooldown)
-	s.normal("p")
-	s.restarted(deployment, "web", 2)
-	s.set("p", "{cooldown: 0s}")
-	s.succeeded("p", 3)
-	s.restarted(deployment, "web", 3)
-}
-
 func TestTheLimitStopsAPolicyUntilAUserLooks(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)

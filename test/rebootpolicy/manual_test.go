@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -65,20 +64,6 @@ func TestRestartNowRequestsNothingWhereItIsThereAtFirst(t *testing.T) {
 	s.Tells("RebootPolicy", "p", "RequestIgnored", 1)
 	s.restarted(deployment, "web", 0)
 	s.annotate("p", autorebootv1.RestartNowAnnotation, "tuesday")
-	s.succeeded("p", 1)
-	s.restarted(deployment, "web", 1)
-}
-
-func TestRestartNowWaitsForABlackoutAllTheSame(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	s.run(deployment, "web", bare)
-	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", blackouts: "+always+"}")
-	s.watching("p", 1)
-	s.annotate("p", autorebootv1.RestartNowAnnotation, time.Now().Format(time.RFC3339))
-	s.held("p", "web", autorebootv1.ReasonBlackout)
-	s.restarted(deployment, "web", 0)
-	s.set("p", "{blackouts: null}")
 	s.succeeded("p", 1)
 	s.restarted(deployment, "web", 1)
 }

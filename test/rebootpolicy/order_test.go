@@ -118,27 +118,3 @@ func TestNeverMoreRestartAtOnceThanMayBe(t *testing.T) {
 		t.Errorf("%d restarts at once, want 2", n)
 	}
 }
-
-func TestAChangeInTheMiddleOfARolloutIsOneMoreRestart(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	s.secret("creds", "password", "first")
-	s.run(deployment, "web", takes("creds"), slow(longRollout), replicas(2))
-	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+"}")
-	s.watching("p", 1)
-	s.secret("creds", "password", "second")
-	s.rolling("p", autorebootv1.PhaseRollingOut)
-	id := s.restartID(deployment, "web")
-	s.Eventually(func() error { // a pod that took what was there before
-		for _, pod := range s.pods("web") {
-			if pod.Annotations[autorebootv1.RestartIDAnnotation] == id {
-				return nil
-			}
-		}
-		return fmt.Errorf("no pod of restart %s yet", id)
-	})
-	s.secret("creds", "password", "third")
-	s.succeeded("p", 2)
-	s.restarted(deployment, "web", 2)
-	s.Never(func() error { return s.quiet("p", 2) })
-}

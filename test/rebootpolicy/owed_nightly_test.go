@@ -9,6 +9,10 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
@@ -51,5 +55,25 @@ func TestADeployDuringARestartIsVerifiedAsThatOne(t *testing.T) {
 		t.Errorf("%s", framework.Text(history))
 	}
 	s.without("p", autorebootv1.ConditionStalled)
+	s.restarted(deployment, "second", 1)
+}
+
+// TestAPolicyThatIsReplacedByForceGoesOn deletes a policy and creates it again while one of its targets rolls out and the
+// other waits for it.
+func TestAPolicyThatIsReplacedByForceGoesOn(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.secret("creds", "password", "first")
+	s.run(deployment, "first", takes("creds"), slow("5s"))
+	s.run(deployment, "second", takes("creds"))
+	manifest := s.manifest("p", "{targets: [{kind: Deployment, name: first}, {kind: Deployment, name: second, wave: 1}], "+onConfig+"}")
+	s.Apply(manifest)
+	s.watching("p", 2)
+	s.secret("creds", "password", "second")
+	s.rolling("p", autorebootv1.PhaseRollingOut)
+	s.Must(s.Client.Delete(s.Context(), s.Object(manifest), client.PropagationPolicy(metav1.DeletePropagationBackground)))
+	s.Must(s.Client.Create(s.Context(), s.Object(manifest)))
+	s.succeeded("p", 2)
+	s.restarted(deployment, "first", 1)
 	s.restarted(deployment, "second", 1)
 }

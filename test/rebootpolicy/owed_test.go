@@ -9,9 +9,6 @@ import (
 	"testing"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
@@ -61,26 +58,6 @@ func TestARestartThatWaitsSurvivesWhatTheSpecAndLabelsAreChangedTo(t *testing.T)
 			s.restarted(deployment, name, 1)
 		})
 	}
-}
-
-// TestAPolicyThatIsReplacedByForceGoesOn deletes a policy and creates it again while one of its targets rolls out and the
-// other waits for it.
-func TestAPolicyThatIsReplacedByForceGoesOn(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	s.secret("creds", "password", "first")
-	s.run(deployment, "first", takes("creds"), slow("5s"))
-	s.run(deployment, "second", takes("creds"))
-	manifest := s.manifest("p", "{targets: [{kind: Deployment, name: first}, {kind: Deployment, name: second, wave: 1}], "+onConfig+"}")
-	s.Apply(manifest)
-	s.watching("p", 2)
-	s.secret("creds", "password", "second")
-	s.rolling("p", autorebootv1.PhaseRollingOut)
-	s.Must(s.Client.Delete(s.Context(), s.Object(manifest), client.PropagationPolicy(metav1.DeletePropagationBackground)))
-	s.Must(s.Client.Create(s.Context(), s.Object(manifest)))
-	s.succeeded("p", 2)
-	s.restarted(deployment, "first", 1)
-	s.restarted(deployment, "second", 1)
 }
 
 // nextSecond waits until the times of the API, which are whole seconds, differ from those before.

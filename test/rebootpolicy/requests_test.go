@@ -6,7 +6,6 @@ package rebootpolicy
 import (
 	"fmt"
 	"strings"
-	"testing"
 	"time"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
@@ -40,40 +39,6 @@ func (s *suite) failing(name string) {
 		}
 		return fmt.Errorf("no request failed")
 	})
-}
-
-func TestARestartIsProvenByTheRequestsThatDidNotFail(t *testing.T) {
-	t.Parallel()
-	s := newSuite(t)
-	address := s.Servers.Address()
-	server := s.server(s.Servers.HTTP(address + ":8080"))
-	s.secret("creds", "password", "first")
-	s.run(deployment, "web", takes("creds"), replicas(2))
-	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", "+requests(address, "")+"}")
-	s.watching("p", 1)
-	if n := server.Counts().Requests; n != 0 {
-		t.Errorf("%d requests though nothing restarts", n)
-	}
-	s.secret("creds", "password", "second")
-	record := s.record("p", 1, autorebootv1.ResultSucceeded, autorebootv1.ReasonStayedAvailable)
-	if r := record.Requests; r.Sent < 8 || r.Failed != 0 || r.Inconclusive != 0 ||
-		record.Message != fmt.Sprintf("0 of %d requests failed while it restarted", r.Sent) {
-		t.Errorf("%s", framework.Text(record))
-	}
-	if latest := server.Counts().Latest; len(latest) == 0 || latest[0].Path != "/cart" {
-		t.Errorf("requests %+v", latest)
-	}
-	s.Tells("RebootPolicy", "p", "RestartVerified", 1)
-	s.explains("p", autorebootv1.ConditionVerified, record.Message)
-	s.Expect(s.Kubectl("get", "rebootpolicy", "p", "-o", "jsonpath={.status.history[0].message}"), record.Message)
-	sent := server.Counts().Requests
-	s.Never(func() error {
-		if n := server.Counts().Requests; n > sent+1 { // one may have been under way
-			return fmt.Errorf("%d more requests after the end of the restart", n-sent)
-		}
-		return nil
-	})
-	t.Logf("%s", framework.Text(record))
 }
 
 // requestCases show the fields of verification.probes.

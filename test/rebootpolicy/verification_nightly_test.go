@@ -60,3 +60,29 @@ func TestARolloutThatDoesNotCompleteInTimeHasFailed(t *testing.T) {
 		return nil
 	})
 }
+
+func TestOneOfManyThatFailsKeepsNoOtherFromItsRestart(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.secret("creds", "password", "first")
+	s.workload(deployment, "bad", takes("creds"), faulty("crash-once"))
+	names := s.fleet(9, "creds")
+	s.crashed("bad")
+	s.policy("p", `{targets: [{kind: Deployment, selector: {matchExpressions: [{key: app, operator: Exists}]}}], `+onConfig+`,
+		concurrency: {maxTargets: 4}, verification: {`+patient+`, onFailure: Continue}}`)
+	s.watching("p", 10)
+	s.secret("creds", "password", "second")
+	history := s.ended("p", 10)
+	for _, name := range names {
+		if own := of(history, name); len(own) != 1 || own[0].Result != autorebootv1.ResultSucceeded {
+			t.Errorf("%s: want it Succeeded, once: %s", name, framework.Text(own))
+		}
+		s.restarted(deployment, name, 1)
+	}
+	if own := of(history, "bad"); len(own) != 1 || own[0].Result != autorebootv1.ResultFailed {
+		t.Errorf("bad: want it Failed, once: %s", framework.Text(own))
+	}
+	s.restarted(deployment, "bad", 1)
+	s.without("p", autorebootv1.ConditionStalled)
+	s.Never(func() error { return s.quiet("p", 10) })
+}

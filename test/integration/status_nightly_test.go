@@ -1,14 +1,17 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build nightly
+
 package integration
 
 import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
@@ -22,6 +25,30 @@ var statuses = map[string]struct{ status, forged string }{
 	},
 	"ExternalService": {`{"handledFailbackNow":"before"}`, `{"handledFailbackNow":"forged","clusterIP":"6.6.6.6"}`},
 	"ChaosPod":        {`{"lastRunTime":"2026-03-02T20:00:00Z","killedToday":3}`, `{"lastRunTime":"2026-03-03T20:00:00Z","killedToday":0}`},
+}
+
+// exported is an object as a backup has it.
+func (s *suite) exported(k kind, version, name string) *unstructured.Unstructured {
+	s.Helper()
+	object := s.view(k, version, name)
+	object.SetResourceVersion("")
+	object.SetUID("")
+	object.SetManagedFields(nil)
+	return object
+}
+
+// forgeStatus puts a status wherever one might be taken from.
+func (s *suite) forgeStatus(object *unstructured.Unstructured, status string) {
+	s.Helper()
+	forged, _ := parse(status).(map[string]any)
+	own, _ := object.Object["status"].(map[string]any)
+	if own == nil {
+		own = map[string]any{}
+	}
+	for name, value := range forged {
+		own[name] = value
+	}
+	object.Object["status"] = own
 }
 
 // Who may write objects, but not their status, changes no status: not at either version, not on purpose and not with an old copy of the object.
@@ -90,28 +117,4 @@ func TestNoWriteOfAnObjectChangesItsStatus(t *testing.T) {
 			}
 		}
 	}
-}
-
-// exported is an object as a backup has it.
-func (s *suite) exported(k kind, version, name string) *unstructured.Unstructured {
-	s.Helper()
-	object := s.view(k, version, name)
-	object.SetResourceVersion("")
-	object.SetUID("")
-	object.SetManagedFields(nil)
-	return object
-}
-
-// forgeStatus puts a status wherever one might be taken from.
-func (s *suite) forgeStatus(object *unstructured.Unstructured, status string) {
-	s.Helper()
-	forged, _ := parse(status).(map[string]any)
-	own, _ := object.Object["status"].(map[string]any)
-	if own == nil {
-		own = map[string]any{}
-	}
-	for name, value := range forged {
-		own[name] = value
-	}
-	object.Object["status"] = own
 }

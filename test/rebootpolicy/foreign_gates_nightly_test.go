@@ -1,6 +1,8 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
+//go:build nightly
+
 package rebootpolicy
 
 import (
