@@ -35,7 +35,7 @@ type Life struct {
 	UID types.UID
 }
 
-// remedy tells users what to do if there is no Pod.
+// remedy is the advice to a user if there is no Pod.
 const remedy = "leadership for life goes with the Pod: run as one, with POD_NAME, POD_NAMESPACE and POD_UID from its fields, or set leaderElection.mode: lease"
 
 // errPodGone means that this replica's own Pod no longer exists, such as after a forced deletion. Other replicas then

@@ -30,7 +30,8 @@ const chunkSize = 4 << 10
 
 func (p *Proxy) newBody(response *http.Response, request Request) *body {
 	b := &body{
-		Closer: response.Body, from: bufio.NewReaderSize(response.Body, chunkSize), ctx: response.Request.Context(), proxy: p, request: request, began: time.Now(),
+		Closer: response.Body, from: bufio.NewReaderSize(response.Body, chunkSize),
+		ctx: response.Request.Context(), proxy: p, request: request, began: time.Now(),
 	}
 	switch {
 	case request.Verb != "watch":
