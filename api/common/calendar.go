@@ -3,8 +3,8 @@
 
 package common
 
-// Cron is a cron expression of five fields (minute, hour, day of month, month, day of week), or a macro such as @daily. It
-// is read in the time zone beside it, and must match a moment within five years.
+// Cron is a cron expression of five fields (minute, hour, day of month, month, day of week), or a macro such as @daily.
+// It applies in the timeZone beside it, and must match a time within five years.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=128
@@ -18,9 +18,9 @@ type Cron string
 // +kubebuilder:validation:XValidation:rule="self.lowerAscii() != 'local'",message="timeZone must be an IANA name, not Local"
 type TimeZone string
 
-// Calendar says when what disrupts, a restart or a run of chaos, may begin.
+// Calendar defines when a restart or a run of chaos may begin.
 type Calendar struct {
-	// windows are the spans of time in which a restart or a run may begin. Without any, it may begin at all times.
+	// windows are the spans of time in which a restart or a run may begin. Without any, it may begin at any time.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
@@ -28,7 +28,7 @@ type Calendar struct {
 	// +optional
 	Windows []Window `json:"windows,omitempty"`
 
-	// blackouts are spans of time in which no restart and no run begins. They win over windows, and over
+	// blackouts are spans of time in which no restart and no run begins. They take precedence over windows, and over
 	// urgency.
 	//
 	// +kubebuilder:validation:MaxItems=16

@@ -5,8 +5,8 @@ package common
 
 import "k8s.io/apimachinery/pkg/util/intstr"
 
-// Check defines how health is checked: that of each address of an ExternalService, or of each pod of the targets of a
-// RebootPolicy. Its members are those of a container's probe. Where a default differs by kind, it is given for both.
+// Check defines how health is checked: of each address of an ExternalService, or of each pod of a RebootPolicy's
+// targets. Its members are those of a container's probe. If a default differs by kind, both are given.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.tcpSocket),has(self.httpGet),has(self.grpc)].exists_one(x,x)",message="set exactly one of tcpSocket, httpGet, grpc"
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.tcpSocket)",message="tls goes with httpGet or grpc"
@@ -24,14 +24,14 @@ type Check struct {
 	// +optional
 	GRPC *GRPCAction `json:"grpc,omitempty"`
 
-	// tls defines how the server's certificate is verified. It goes with httpGet and grpc. Without it, grpc uses no TLS,
-	// and for the scheme HTTPS an ExternalService trusts the system's roots, while a RebootPolicy verifies nothing, as the
+	// tls defines how the server's certificate is verified. It goes with httpGet and grpc. Without it, grpc uses no TLS.
+	// For the scheme HTTPS, an ExternalService then trusts the system's roots. A RebootPolicy verifies nothing, as the
 	// kubelet does: the certificate of a pod rarely names its IP.
 	// +optional
 	TLS *CheckTLS `json:"tls,omitempty"`
 
-	// interval between two checks, at least 1s; that of an ExternalService while the address is healthy. The default is
-	// 10s in an ExternalService and 30s in a RebootPolicy, or timeout where that is longer.
+	// interval is the time between two checks, at least 1s. An ExternalService uses it while the address is healthy. The
+	// default is 10s in an ExternalService and 30s in a RebootPolicy, or timeout if that is longer.
 	//
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('1s') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="interval must be at least 1s"
 	// +optional
@@ -113,7 +113,7 @@ type HTTPGetAction struct {
 	// +optional
 	Scheme *HTTPScheme `json:"scheme,omitempty"`
 
-	// host is the Host header. Where it is absent, the DNS name that is connected to is sent, or the address. In a
+	// host is the Host header. If it is absent, the DNS name that is connected to is sent, or the address. In a
 	// RebootPolicy at v1alpha1 it is the host to check instead of each pod.
 	//
 	// +kubebuilder:validation:MaxLength=253

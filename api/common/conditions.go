@@ -4,12 +4,13 @@
 package common
 
 // Types of conditions that have the same meaning in each kind. All but Stalled are present from the first reconcile on:
-// `kubectl wait --for=condition=Suspended=false` waits for ever for a condition that is absent.
+// `kubectl wait --for=condition=Suspended=false` would wait forever for an absent condition.
 const (
-	// ConditionReady is true while the operator does what the spec says, as far as nothing is due later.
+	// ConditionReady is true while the operator does what the spec says. A restart or run that is not due yet does not
+	// change this.
 	ConditionReady = "Ready"
-	// ConditionWaiting is true while something is due that may not happen yet; its reason says what for. It never makes Ready
-	// false.
+	// ConditionWaiting is true while something is due and may not happen yet; its reason is the obstacle. It never makes
+	// Ready false.
 	ConditionWaiting = "Waiting"
 	// ConditionProgressing is true while a restart or a run is under way. Its reason is the state of the object in one word.
 	ConditionProgressing = "Progressing"

@@ -4,23 +4,25 @@
 package common
 
 const (
-	// ApprovedByAnnotation says who was entitled to what an object does: to point an ExternalService
-	// into the cluster, and for which addresses; to have a RebootPolicy restart what it restarts and
-	// read what it reads. Admission alone writes it: what a user sends is replaced.
+	// ApprovedByAnnotation names the user who had the rights to what an object does. For an ExternalService these are the
+	// addresses in the cluster, for a RebootPolicy what it restarts and reads. Only admission writes it: a value that a
+	// user sends is replaced.
 	ApprovedByAnnotation = "fairlead.dev/approved-by"
 
-	// DependsOnAnnotation is on a Deployment, StatefulSet or DaemonSet, and declares what it needs: ExternalServices of its
-	// namespace, such as externalservice/billing-db, separated by commas.
+	// DependsOnAnnotation is on a Deployment, StatefulSet or DaemonSet. It lists the ExternalServices of the namespace
+	// that the workload depends on, separated by commas, such as externalservice/billing-db.
 	DependsOnAnnotation = "fairlead.dev/depends-on"
 
-	// RestartOnChangeAnnotation is on a Deployment, StatefulSet or DaemonSet, and says which changes it is restarted for where
-	// a RebootPolicy of its namespace has a ConfigChange trigger with discovery Referenced: "true" for each ConfigMap and
-	// Secret that its pod template refers to, and each SecretProviderClass that it mounts; or names instead, such as
-	// configmap/app,secret/login,secretproviderclass/vault; "false" for none, and no selector of a policy selects it.
+	// RestartOnChangeAnnotation is on a Deployment, StatefulSet or DaemonSet. It defines which changes the workload is
+	// restarted for, if a RebootPolicy has a ConfigChange trigger with discovery Referenced. "true" means each ConfigMap,
+	// Secret and SecretProviderClass that its pod template refers to. A list, such as
+	// configmap/app,secret/login,secretproviderclass/vault, means those instead. "false" means none, and no selector of a
+	// policy selects the workload.
 	RestartOnChangeAnnotation = "fairlead.dev/restart-on-change"
 
-	// IgnoreAnnotation with the value "true" keeps a ConfigMap or Secret from being a source that is found by a reference or
-	// a selector, and a workload from being a target that is found by a selector. What an object names is not ignored.
+	// IgnoreAnnotation with the value "true" is on a ConfigMap, a Secret or a workload. Policies do not find such a
+	// source by a reference or a selector, nor such a workload by a selector. A policy that names the object still finds
+	// it.
 	IgnoreAnnotation = "fairlead.dev/ignore"
 
 	// ManagedByLabel marks the objects that Fairlead makes for a user's object.

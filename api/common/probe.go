@@ -3,8 +3,8 @@
 
 package common
 
-// Probe is what the probes of v1alpha1 share: a Check whose times are whole seconds, without tls. An absent field has the
-// default of v1, not that of the kubelet.
+// Probe has the common fields of the probes of v1alpha1: those of a Check without tls, with times in whole seconds. An
+// absent field has the default of v1, not that of the kubelet.
 type Probe struct {
 	// httpGet succeeds where a GET returns an expected status.
 	// +optional

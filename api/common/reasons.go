@@ -3,21 +3,21 @@
 
 package common
 
-// Reason is what a reason of a condition, of an Event or of an entry of a status means, and what you can do about it. These rows
-// are the only prose about reasons: docs/reference/conditions.md, `fairlead why` and `fairlead ui` print them. The message beside a
-// reason has what is particular to the object.
+// Reason explains a reason of a condition, of an Event or of an entry of a status, and what a user can do about it.
+// These rows are the only prose about reasons: docs/reference/conditions.md, `fairlead why` and `fairlead ui` print
+// them. The message of the object itself gives the details.
 // +kubebuilder:object:generate=false
 type Reason struct {
-	// On is where the reason occurs, separated by spaces: conditions as `kubectl wait` names them (Ready=False), Events
-	// (Event=Warning), and entries of the status (History, Address, Endpoint, Trigger, Target).
+	// On lists where the reason occurs, separated by spaces. Conditions are as `kubectl wait` names them (Ready=False).
+	// The others are Events (Event=Warning) and entries of the status (History, Address, Endpoint, Trigger, Target).
 	On string
-	// Name is the reason; that of an Event of the operator may be several, separated by spaces.
+	// Name is the reason. Rows about Events of the operator may have several, separated by spaces.
 	Name string
-	// Meaning is one sentence.
+	// Meaning explains the reason in one sentence.
 	Meaning string
-	// Remedy is an instruction. It is empty where you need not act.
+	// Remedy tells users what to do. It is empty if they need not act.
 	Remedy string
-	// Verb is the command that helps, without its object, such as "fairlead resume"; empty for none.
+	// Verb is the command that helps, without its object, such as "fairlead resume". It is empty if there is none.
 	Verb string
 }
 
@@ -43,7 +43,7 @@ const (
 	EventStatusLost          = "StatusLost"
 )
 
-// Rows that several kinds have.
+// Rows that are in the Reasons of several kinds.
 var (
 	NothingPending  = Reason{On: "Waiting=False", Name: ReasonNothingPending, Meaning: "Nothing waits."}
 	SuspendedBySpec = Reason{On: "Suspended=True", Name: ReasonSuspendedBySpec,
@@ -86,13 +86,14 @@ const (
 	EventCalendarUnreadable     = "CalendarUnreadable"
 	EventUndecodable            = "Undecodable"
 	EventConversionFailed       = "ConversionFailed"
-	// EventProbesInconclusive and EventProbesBelieved follow a kind, as in RebootPolicyProbesBelieved.
+	// EventProbesInconclusive and EventProbesBelieved have the name of a kind as a prefix, as in
+	// RebootPolicyProbesBelieved.
 	EventProbesInconclusive = ReasonProbesInconclusive
 	EventProbesBelieved     = "ProbesBelieved"
 )
 
-// OperatorReasons are those of Events on the Lease of the operator, on the ConfigMap fairlead-calendar, and on objects that cannot be
-// read.
+// OperatorReasons explains the reasons of the operator's own Events. They are on its Lease, on the ConfigMap
+// fairlead-calendar, and on objects that cannot be read.
 var OperatorReasons = []Reason{
 	{On: "Event=Normal", Name: EventLeaderElected, Meaning: "A replica began to lead."},
 	{On: "Event=Normal", Name: EventLeaderStopped, Meaning: "A replica stopped leading."},

@@ -5,8 +5,8 @@ package common
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// Record is an entry of a history: what has ended, how, and why. Result and reason are strings and no enums, so that the CRD
-// of an earlier version takes the words of a later one.
+// Record is an entry of a history: what has ended, how, and why. Result and reason are strings rather than enums, so
+// that an earlier CRD accepts the values of a later version.
 type Record struct {
 	// id of the entry, unique in the object.
 	//
@@ -29,7 +29,7 @@ type Record struct {
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// message says what the reason leaves open. It may be absent.
+	// message gives details of the reason. It may be absent.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
@@ -57,7 +57,7 @@ type Halt struct {
 	// +required
 	Reason string `json:"reason,omitempty"`
 
-	// message says what the reason leaves open. It may be absent.
+	// message gives details of the reason. It may be absent.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512

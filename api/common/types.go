@@ -11,20 +11,19 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Duration is a span of time as Gateway API writes one (GEP-2257), such as "30s", "1h30m" or "500ms": one to four numbers
-// of at most five digits, each with its unit. It is at most 399996h. The bytes stay as the user wrote them: "90s" is never
-// rewritten to "1m30s".
+// Duration is a span of time as Gateway API writes one (GEP-2257), such as "30s", "1h30m" or "500ms". It has one to
+// four numbers of at most five digits, each with its unit, and is at most 399996h. The bytes stay as the user wrote
+// them: "90s" is never rewritten to "1m30s".
 //
 // +kubebuilder:validation:XValidation:rule="self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="must be a duration such as 30s, 5m or 1h30m: one to four numbers of at most five digits, each with its unit h, m, s or ms"
 // +kubebuilder:validation:MaxLength=32
 type Duration string
 
-// largest is the longest span that is written with one number for each unit.
+// largest is the longest span that DurationOf can write: it uses each unit once.
 const largest = 99999*time.Hour + 59*time.Minute + 59*time.Second + 999*time.Millisecond
 
-// DurationOf writes d to the millisecond in its shortest form, such as "10m" rather than "10m0s", as specs, status and
-// messages have it. A longer one than 99999h59m59s999ms is written as that. A negative one is written with its sign, and is
-// no valid Duration.
+// DurationOf writes d to the millisecond in its shortest form, such as "10m" rather than "10m0s". A longer span than
+// 99999h59m59s999ms is written as that one. A negative one is written with its sign, and is no valid Duration.
 func DurationOf(d time.Duration) Duration {
 	d = min(max(d, -largest), largest)
 	var text []byte
@@ -47,8 +46,8 @@ var units = []struct {
 	name string
 }{{time.Hour, "h"}, {time.Minute, "m"}, {time.Second, "s"}, {time.Millisecond, "ms"}}
 
-// Parse returns the span. It fails where time.ParseDuration does, which takes more than a Duration may be: fractions, a sign
-// and shorter units.
+// Parse returns the span. It fails if time.ParseDuration does. That function also accepts what a Duration may not be:
+// fractions, a sign and units below a millisecond.
 func (d Duration) Parse() (time.Duration, error) { return time.ParseDuration(string(d)) }
 
 // Or reads the span, or returns fallback where d is nil or does not parse.
@@ -108,13 +107,13 @@ type LabelRequirement struct {
 	Values []LabelValue `json:"values,omitempty"`
 }
 
-// IsEverything reports whether the selector is empty, and so selects all objects of the namespace.
+// IsEverything reports whether the selector is empty, and thus selects all objects of the namespace.
 func (s *LabelSelector) IsEverything() bool {
 	return s != nil && len(s.MatchLabels)+len(s.MatchExpressions) == 0
 }
 
-// Selector compiles the selector. It fails where a key, value or operator is not valid, or where
-// values and operator do not fit. An empty selector selects everything, and nil nothing.
+// Selector compiles the selector. It fails if a key, value or operator is invalid, or if values and operator do not
+// fit. An empty selector selects everything, and nil nothing.
 func (s *LabelSelector) Selector() (labels.Selector, error) {
 	if s == nil {
 		return labels.Nothing(), nil

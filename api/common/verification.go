@@ -15,7 +15,7 @@ const (
 	FailureContinue FailurePolicy = "Continue"
 )
 
-// Verification says when a workload that was disrupted counts as recovered, and what its clients must not notice of it.
+// Verification defines when a disrupted workload counts as recovered, and how many requests of its clients may fail.
 type Verification struct {
 	// timeout is how long the workload may take to recover, at most 24h. The default is 15m for a restart, and 10m for a
 	// run.
@@ -24,21 +24,22 @@ type Verification struct {
 	// +optional
 	Timeout *Duration `json:"timeout,omitempty"`
 
-	// soak is how long it must then stay so, at most 24h. The default is 30s, and 0s for a run of target.template.
+	// soak is how long the workload must then stay available, at most 24h. The default is 30s, and 0s for a run of
+	// target.template.
 	//
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="must be at most 24h"
 	// +optional
 	Soak *Duration `json:"soak,omitempty"`
 
 	// onFailure is Halt, which starts nothing more until the spec changes or the resume annotation is set, or Continue.
-	// There is no rollback: a restart changes nothing that could be rolled back, and undoing its annotation would restart
-	// once more. The default is Halt.
+	// There is no rollback, since a restart or a run changes nothing that could be rolled back. The default is Halt.
 	//
 	// +optional
 	OnFailure *FailurePolicy `json:"onFailure,omitempty"`
 
-	// probes are requests that are sent from the start of a restart, or of a run that is no dry run, to its verdict. It fails
-	// where more than maxFailures of one probe fail. A run kills nothing before a request of each probe has succeeded.
+	// probes are requests that the operator sends from the start of a restart or a run to its verdict. A dry run sends
+	// none. The verdict is a failure if more than maxFailures requests of one probe fail. A run kills nothing before a
+	// request of each probe has succeeded.
 	//
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=map
@@ -47,8 +48,8 @@ type Verification struct {
 	Probes []VerificationProbe `json:"probes,omitempty"`
 }
 
-// VerificationProbe is a request that is sent to a host again and again while a workload is disrupted, and how many of
-// these may fail. Its members are those of a check.
+// VerificationProbe is a request that the operator repeats while a workload is disrupted, and how many of these may
+// fail. Its members are those of a check.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.tcpSocket),has(self.httpGet),has(self.grpc)].exists_one(x,x)",message="set exactly one of tcpSocket, httpGet, grpc"
 // +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.tcpSocket)",message="tls goes with httpGet or grpc"
@@ -56,7 +57,7 @@ type Verification struct {
 // +kubebuilder:validation:XValidation:rule="[has(self.tcpSocket) && !has(self.tcpSocket.port), has(self.httpGet) && !has(self.httpGet.port), has(self.grpc) && !has(self.grpc.port)].all(x, !x)",message="port is required"
 // +kubebuilder:validation:XValidation:rule="[has(self.tcpSocket) && has(self.tcpSocket.port) && type(self.tcpSocket.port) != int, has(self.httpGet) && has(self.httpGet.port) && type(self.httpGet.port) != int, has(self.grpc) && has(self.grpc.port) && type(self.grpc.port) != int].all(x, !x)",message="port must be a number: a name is that of a container's port"
 type VerificationProbe struct {
-	// name of the probe, unique in the list. The status has its counts by it.
+	// name of the probe, unique in the list. The status counts its requests under this name.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -64,8 +65,8 @@ type VerificationProbe struct {
 	// +required
 	Name string `json:"name,omitempty"`
 
-	// host that clients use: a DNS name or an IP, such as that of an Ingress, a Gateway or a load balancer, subject to the
-	// operator's egress policy.
+	// host that clients use: a DNS name or an IP, such as that of an Ingress, a Gateway or a load balancer. The egress
+	// policy of the operator must allow it.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -96,8 +97,8 @@ type VerificationProbe struct {
 	// +optional
 	Interval *Duration `json:"interval,omitempty"`
 
-	// timeout of one request, at most interval: one that takes longer has failed. The default is 1s, or interval where that is
-	// shorter.
+	// timeout of one request, at most interval. A request that takes longer has failed. The default is 1s, or interval if
+	// that is shorter.
 	//
 	// +optional
 	Timeout *Duration `json:"timeout,omitempty"`
@@ -110,34 +111,34 @@ type VerificationProbe struct {
 	MaxFailures *int32 `json:"maxFailures,omitempty"`
 }
 
-// Check returns the check of the request, without thresholds: each result counts.
+// Check returns the check that the probe sends, without thresholds: each result counts.
 func (p *VerificationProbe) Check() Check {
 	return Check{TCPSocket: p.TCPSocket, HTTPGet: p.HTTPGet, GRPC: p.GRPC, TLS: p.TLS, Interval: p.Interval, Timeout: p.Timeout}
 }
 
-// RequestCounts count the requests of verification.probes while a workload was disrupted.
+// RequestCounts counts the requests of verification.probes while a workload was disrupted.
 type RequestCounts struct {
-	// sent are the requests whose result counts.
+	// sent is how many requests have a result that counts.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	Sent int64 `json:"sent"`
 
-	// failed are those of them that failed.
+	// failed is how many of them failed.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +required
 	Failed int64 `json:"failed"`
 
-	// inconclusive are further requests that failed and do not count, since the network of the operator itself was probably at
-	// fault. It is absent where there were none.
+	// inconclusive is how many further requests failed and do not count, since the network of the operator was probably
+	// at fault. It is absent if there were none.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Inconclusive int64 `json:"inconclusive,omitempty"`
 }
 
-// ProbeRequests count the requests of one of verification.probes.
+// ProbeRequests counts the requests of one of verification.probes.
 type ProbeRequests struct {
 	// name of the probe.
 	//

@@ -5,27 +5,27 @@ package common
 
 import "strings"
 
-// WorkloadKind is a kind of workload. Each field says which ones it takes. In a status, and where a kind stands for itself, one
-// that is neither of apps nor of argoproj.io has its group, as kubectl writes it: CloneSet.apps.kruise.io.
+// WorkloadKind is a kind of workload. Each field lists the kinds that it accepts. In a status and in messages, a kind
+// of a group other than apps and argoproj.io is followed by its group, as in kubectl: CloneSet.apps.kruise.io.
 //
 // +kubebuilder:validation:MinLength=1
 // +kubebuilder:validation:MaxLength=63
 type WorkloadKind string
 
-// The kinds of workload: of RolloutsGroup is WorkloadRollout, and of AppsGroup are the others.
+// The kinds of workload. WorkloadRollout belongs to RolloutsGroup, and the others to AppsGroup.
 const (
 	WorkloadDeployment  WorkloadKind = "Deployment"
 	WorkloadStatefulSet WorkloadKind = "StatefulSet"
 	WorkloadDaemonSet   WorkloadKind = "DaemonSet"
 	WorkloadReplicaSet  WorkloadKind = "ReplicaSet"
 	WorkloadRollout     WorkloadKind = "Rollout"
-	// WorkloadCronJob and WorkloadJob are of BatchGroup, and run to an end.
+	// WorkloadCronJob and WorkloadJob belong to BatchGroup. Their pods run to completion.
 	WorkloadCronJob WorkloadKind = "CronJob." + BatchGroup
 	WorkloadJob     WorkloadKind = "Job." + BatchGroup
 )
 
 const (
-	// AppsGroup is the API group of a workload whose group is absent.
+	// AppsGroup is the default API group of a workload.
 	AppsGroup = "apps"
 	// RolloutsGroup is the API group of Argo Rollouts.
 	RolloutsGroup = "argoproj.io"
@@ -33,7 +33,8 @@ const (
 	BatchGroup = "batch"
 )
 
-// KindOfGroup returns the kind of a group, which may be absent, with the group where it needs it.
+// KindOfGroup returns the WorkloadKind of a kind and its group, which may be empty. The result has the group as a
+// suffix if needed.
 func KindOfGroup(group string, kind WorkloadKind) WorkloadKind {
 	if group == "" || group == AppsGroup || group == RolloutsGroup {
 		return kind
@@ -41,7 +42,7 @@ func KindOfGroup(group string, kind WorkloadKind) WorkloadKind {
 	return kind + "." + WorkloadKind(group)
 }
 
-// Group returns the API group of a kind of workload. Without its own, no two groups have a kind of the same name.
+// Group returns the API group of a kind. A kind without a suffix is unique among the known groups.
 func (k WorkloadKind) Group() string {
 	if _, group, named := strings.Cut(string(k), "."); named {
 		return group
@@ -52,13 +53,13 @@ func (k WorkloadKind) Group() string {
 	return AppsGroup
 }
 
-// Name returns a kind without its group.
+// Name returns the kind without its group.
 func (k WorkloadKind) Name() WorkloadKind {
 	name, _, _ := strings.Cut(string(k), ".")
 	return WorkloadKind(name)
 }
 
-// Resource returns the resource of a kind: that of every kind here is its name in lower case, with an s.
+// Resource returns the resource of a kind: its name in lower case, followed by an s.
 func (k WorkloadKind) Resource() string { return strings.ToLower(string(k.Name())) + "s" }
 
 // WorkloadReference names a workload in the namespace of the object that refers to it.

@@ -19,7 +19,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
-// readIssued reads the Certificate's Secret.
+// readIssued reads the Secret that cert-manager has filled for the Certificate. What an administrator must repair is a bounded error:
+// it is retried for a limited time only.
 func (s *Source) readIssued(ctx context.Context) (*keypair.Pair, error) {
 	identity := s.options.secret()
 	secret, err := s.secrets.Get(ctx, s.options.SecretName, metav1.GetOptions{})
@@ -40,7 +41,8 @@ func (s *Source) readIssued(ctx context.Context) (*keypair.Pair, error) {
 	return found, nil
 }
 
-// explainUnusable adds what cert-manager reports about a Secret that cannot be used to the error.
+// explainUnusable adds to an error about the Secret what the conditions of its Certificate and Issuer say. It returns the error
+// unchanged if the Certificate cannot be read.
 func (s *Source) explainUnusable(ctx context.Context, err error) error {
 	object, getErr := s.options.Dynamic.Resource(certificates.resource).Namespace(s.options.Namespace).Get(ctx,
 		s.options.Certificate, metav1.GetOptions{})
@@ -59,7 +61,7 @@ func (s *Source) explainUnusable(ctx context.Context, err error) error {
 		err, s.options.Namespace, s.options.Certificate, ready, s.options.Namespace, s.options.Certificate))
 }
 
-// conditionSummary puts the conditions of a Certificate into one line.
+// conditionSummary returns the conditions Ready and Issuing of a Certificate in one line.
 func conditionSummary(conditions []certmanagerv1.CertificateCondition) string {
 	ready, issuing := "", ""
 	for _, one := range conditions {
@@ -83,7 +85,8 @@ func conditionSummary(conditions []certmanagerv1.CertificateCondition) string {
 	return ready + "; " + issuing
 }
 
-// issuerProblem returns why an Issuer of the namespace is not ready, as far as the operator may read it.
+// issuerProblem returns why an Issuer of the operator's namespace is not ready. It is empty if the Issuer is ready, cannot be read, or
+// is of another kind.
 func (s *Source) issuerProblem(ctx context.Context, reference cmmeta.IssuerReference) string {
 	if reference.Kind != certmanagerv1.IssuerKind || reference.Group != group {
 		return ""

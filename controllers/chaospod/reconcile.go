@@ -40,7 +40,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 // reconcile runs the steps, and returns when to run them again.
 func (r *Reconciler) reconcile(ctx context.Context, stored *chaosv1.ChaosPod) (time.Time, error) {
 	o := r.begin(r.deaths.restore(stored))
-	if o.state.lastWrite.NewerThan(stored, o.now) {
+	if o.state.lastWrite.NewerThan(stored, o.now) { // the cache does not show our last write yet
 		return time.Time{}, controller.ErrStale
 	}
 	if err := r.restoreStatus(ctx, o); err != nil {
@@ -50,11 +50,11 @@ func (r *Reconciler) reconcile(ctx context.Context, stored *chaosv1.ChaosPod) (t
 	if err != nil {
 		return time.Time{}, err
 	}
-	r.sendRequests(ctx, o)
+	r.sendRequests(ctx, o) // before the first victim dies
 	results, actErr := r.act(ctx, o, decision)
 	requeue, recordErr := r.recordResults(ctx, o, &decision, results)
 	if recordErr == nil && o.stored.Status.CurrentRun == nil {
-		r.sendRequests(ctx, o) // the run is over
+		r.sendRequests(ctx, o) // stops them: the run is over
 	}
 	if recordErr == nil {
 		r.deaths.record(o.stored)

@@ -25,13 +25,13 @@ import (
 type conditionSet struct {
 	conditions.Update
 	status *autorebootv1.RebootPolicyStatus
-	// problem is the reason why not all that the spec names is watched and can be restarted; empty where it is.
+	// problem is why the policy cannot watch or restart everything that its spec names; empty if it can.
 	problem  string
 	messages []string
 }
 
-// withConditions returns a decided status with its conditions and nextAllowedTime. pending is about the restart
-// that waits longest, and messages are about restarts that have ended.
+// withConditions returns a decided status with its conditions and nextAllowedTime. pending is the message about the
+// restart that has waited longest, and messages are about restarts that have ended.
 func (o *observation) withConditions(
 	status *autorebootv1.RebootPolicyStatus, pending string, messages []restart.Message,
 ) *autorebootv1.RebootPolicyStatus {
@@ -44,7 +44,7 @@ func (o *observation) withConditions(
 	c.setWaiting(o, pending)
 	c.setProgressing(o)
 	c.setVerified(messages)
-	if !c.Keep(autorebootv1.ConditionVerified) { // the verdict on the latest restart is still that, whatever was edited since
+	if !c.Keep(autorebootv1.ConditionVerified) { // an edit of the spec does not change the verdict on the latest restart
 		c.Set(autorebootv1.ConditionVerified, metav1.ConditionUnknown, autorebootv1.ReasonNoRestart, "no restart has ended yet")
 	}
 	c.setBudgetBlocks(o)
@@ -54,7 +54,7 @@ func (o *observation) withConditions(
 	return out
 }
 
-// refusals returns what the API server refuses of the restarts that wait or are in flight.
+// refusals returns the refusals by the API server of restarts that wait or are in flight.
 func refusals(status *autorebootv1.RebootPolicyStatus) []problem {
 	var all []problem
 	add := func(refusal *autorebootv1.Refusal) {
@@ -73,7 +73,7 @@ func refusals(status *autorebootv1.RebootPolicyStatus) []problem {
 	return all
 }
 
-// nextAllowed returns when windows and blackouts next allow a restart; nil while they do, and if they never do.
+// nextAllowed returns when windows and blackouts next allow a restart; nil if they allow one now, or never will.
 func (o *observation) nextAllowed() *metav1.Time {
 	c := o.calendar
 	if c.Broken || c.Window && c.Blackout == "" || c.NextOpen.IsZero() {
@@ -82,8 +82,8 @@ func (o *observation) nextAllowed() *metav1.Time {
 	return ptr.To(metav1.NewTime(c.NextOpen.UTC()))
 }
 
-// setReady sets whether everything that the spec names is watched. A restart that waits or has failed does not
-// make it false, unless the API server refuses it.
+// setReady sets the condition Ready. A restart that waits or has failed does not make it false, unless the API server
+// refuses it.
 func (c *conditionSet) setReady(o *observation) {
 	if unread := o.unreadText(); c.problem == "" && unread != "" {
 		c.Set(autorebootv1.ConditionReady, metav1.ConditionUnknown, autorebootv1.ReasonUnknown, unread)
@@ -110,7 +110,7 @@ func (c *conditionSet) setReady(o *observation) {
 	c.Set(autorebootv1.ConditionReady, metav1.ConditionTrue, autorebootv1.ReasonWatching, message)
 }
 
-// setBudgetBlocks sets whether a disruption budget is known to refuse a restart.
+// setBudgetBlocks sets the condition DisruptionBudgetBlocks.
 func (c *conditionSet) setBudgetBlocks(o *observation) {
 	if o.budgetsUnknown && c.Keep(autorebootv1.ConditionDisruptionBudgetBlocks) {
 		return
@@ -126,7 +126,7 @@ func (c *conditionSet) setBudgetBlocks(o *observation) {
 	c.Set(autorebootv1.ConditionDisruptionBudgetBlocks, status, reason, message)
 }
 
-// setWaiting sets why the target that waits longest does.
+// setWaiting sets the condition Waiting, from the target that has waited longest.
 func (c *conditionSet) setWaiting(o *observation, message string) {
 	var longest *autorebootv1.TargetStatus
 	others := -1
@@ -142,7 +142,7 @@ func (c *conditionSet) setWaiting(o *observation, message string) {
 	}
 	if longest == nil {
 		isRefused := slices.ContainsFunc(c.status.InFlight, func(f autorebootv1.InFlightRestart) bool { return restart.IsRefusedPlan(&f) })
-		if !isRefused || !c.Keep(autorebootv1.ConditionWaiting) { // it waits until it is not refused
+		if !isRefused || !c.Keep(autorebootv1.ConditionWaiting) { // keep the earlier reason for the wait while the API server refuses the restart
 			c.SetNotWaiting()
 		}
 		return
@@ -162,7 +162,7 @@ func (c *conditionSet) setWaiting(o *observation, message string) {
 	c.Set(autorebootv1.ConditionWaiting, metav1.ConditionTrue, longest.Pending.Reason, message+o.clockSkew)
 }
 
-// setProgressing sets what is being restarted, or why nothing is.
+// setProgressing sets the condition Progressing: what is being restarted, or why nothing is.
 func (c *conditionSet) setProgressing(o *observation) {
 	var all []string
 	for i := range c.status.InFlight {
@@ -183,7 +183,7 @@ func (c *conditionSet) setProgressing(o *observation) {
 	c.Set(autorebootv1.ConditionProgressing, metav1.ConditionFalse, reason, "no restart is in flight")
 }
 
-// progressText returns what a restart in flight does, and what keeps it from that.
+// progressText returns what a restart in flight is doing, and what delays it.
 func (o *observation) progressText(f *autorebootv1.InFlightRestart) string {
 	what, w := phaseText(f.Phase), o.workload(f.UID)
 	if w != nil && w.Unread != "" {
@@ -232,8 +232,8 @@ func phaseText(phase autorebootv1.RestartPhase) string {
 	return string(phase)
 }
 
-// setVerified sets the result of the latest restart. A restart that was not needed has none; where it was the retry of one
-// that failed, that failure is over.
+// setVerified sets the condition Verified from the latest restart. A restart that was not needed has no verdict. If it
+// was the repetition of one that failed, that failure no longer counts.
 func (c *conditionSet) setVerified(messages []restart.Message) {
 	for i := range messages {
 		ended := messages[i].Ended
@@ -256,7 +256,7 @@ func (c *conditionSet) setVerified(messages []restart.Message) {
 	}
 }
 
-// endFailure ends the verdict that the latest restart failed, where it was of the same workload.
+// endFailure removes the verdict that the latest restart failed, if it was a restart of the same workload.
 func (c *conditionSet) endFailure(superseded *autorebootv1.RestartRecord) {
 	verdict := meta.FindStatusCondition(c.status.Conditions, autorebootv1.ConditionVerified)
 	if verdict == nil || verdict.Status != metav1.ConditionFalse || superseded.Reason != autorebootv1.ReasonNewerPods {
@@ -275,7 +275,7 @@ func (c *conditionSet) endFailure(superseded *autorebootv1.RestartRecord) {
 	}
 }
 
-// setStalled sets why a user must act, and how.
+// setStalled sets the condition Stalled: why a user must act, and how.
 func (c *conditionSet) setStalled(o *observation) {
 	switch h := c.status.Halt; {
 	case o.invalid != "":
@@ -302,8 +302,9 @@ func haltText(halt *autorebootv1.Halt) string {
 	return fmt.Sprintf("restart %s ended with %s", halt.RecordID, halt.Reason)
 }
 
-// askedFor returns which triggers ask for the restart for which a limit is used up, as the end of a sentence, with the sources
-// that have changed since the last restart of its target: a source that changes without end is to be found by its name.
+// askedFor returns which triggers ask for the restart that a limit holds, as the end of a sentence. It names the
+// sources that have changed since the last restart of the target, so that a user finds a source that changes without
+// end.
 func (o *observation) askedFor(status *autorebootv1.RebootPolicyStatus, h *autorebootv1.Halt) string {
 	kind := common.KindOfGroup(h.Target.Group, h.Target.Kind)
 	i := slices.IndexFunc(status.Targets, func(t autorebootv1.TargetStatus) bool { return t.Kind == kind && t.Name == h.Target.Name })

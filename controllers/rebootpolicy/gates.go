@@ -31,7 +31,7 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// closedGates returns why gates are closed. A gate that cannot be read is closed.
+// closedGates returns why gates are closed, one message for each. A gate that cannot be read is closed.
 func (r *Reconciler) closedGates(ctx context.Context, o *observation) []string {
 	r.setPolled(o)
 	var why []string
@@ -44,7 +44,7 @@ func (r *Reconciler) closedGates(ctx context.Context, o *observation) []string {
 	return append(why, r.injectedFaults(ctx, o)...)
 }
 
-// setPolled has that read again and again which the gates depend on and the cache does not hold.
+// setPolled registers what the gates depend on and the cache does not hold, so that it is polled.
 func (r *Reconciler) setPolled(o *observation) {
 	var queries []string
 	var objects []*autorebootv1.ObjectCondition
@@ -61,14 +61,15 @@ func (r *Reconciler) setPolled(o *observation) {
 	r.Objects.Set(o.key, objects)
 }
 
-// injectedFaults returns the faults that are injected into ExternalServices that the policy names, and sets those of what
-// workloads declare that they need. The former hold every restart of the policy and the latter those of the workload, unless an
-// annotation of the policy says otherwise: a restart would only make the fault worse. One that cannot be read may have a fault.
+// injectedFaults returns the faults that are injected into ExternalServices that the policy names. They hold every
+// restart of the policy. It also sets the faults of ExternalServices that a workload declares. They hold the restarts
+// of that workload. A restart would only make a fault worse, unless an annotation of the policy says otherwise. An
+// ExternalService that cannot be read may have a fault.
 func (r *Reconciler) injectedFaults(ctx context.Context, o *observation) []string {
 	if restartsOnInjectedFault(o.policy) {
 		return nil
 	}
-	known := map[string]string{} // many workloads need the same
+	known := map[string]string{} // many workloads depend on the same ExternalService
 	injected := func(externalServices []string) (faults []string) {
 		for _, name := range externalServices {
 			fault, read := known[name]
@@ -102,7 +103,7 @@ func restartsOnInjectedFault(policy *autorebootv1.RebootPolicy) bool {
 // gateClosed returns why a gate is closed; "" if it is open.
 func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebootv1.Gate) string {
 	switch {
-	case g.Type == autorebootv1.GateApproval: // decided for each restart, by what it is for
+	case g.Type == autorebootv1.GateApproval: // package restart decides it for each restart
 		return ""
 	case g.Condition != nil:
 		return r.conditionGate(ctx, o, g.Condition)
@@ -114,7 +115,8 @@ func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebo
 	return fmt.Sprintf("type %q is not known", g.Type)
 }
 
-// cachedKinds are those of the cache that have conditions or a rollout. Their objects are watched, and those of all others polled.
+// cachedKinds are the kinds in the cache that have conditions or a rollout. Their objects are watched; those of all
+// other kinds are polled.
 var cachedKinds = map[schema.GroupVersionKind]func() client.Object{
 	networkingv1.GroupVersion.WithKind("ExternalService"): func() client.Object { return &networkingv1.ExternalService{} },
 	chaosv1.GroupVersion.WithKind("ChaosPod"):             func() client.Object { return &chaosv1.ChaosPod{} },
@@ -123,7 +125,7 @@ var cachedKinds = map[schema.GroupVersionKind]func() client.Object{
 	appsv1.SchemeGroupVersion.WithKind("DaemonSet"):       func() client.Object { return &appsv1.DaemonSet{} },
 }
 
-// cachedObject returns an empty object of the kind of a gate; nil for a kind that the cache does not hold for gates.
+// cachedObject returns an empty object of the kind of a gate; nil if the kind is not in cachedKinds.
 func cachedObject(of *autorebootv1.ObjectCondition) client.Object {
 	if empty := cachedKinds[schema.FromAPIVersionAndKind(of.APIVersion, of.Kind)]; empty != nil {
 		return empty()
@@ -153,8 +155,8 @@ func (r *Reconciler) conditionGate(ctx context.Context, o *observation, of *auto
 	return conditiongate.Closed(converted, of, o.now)
 }
 
-// rolloutGate returns why a workload is not rolled out, by the rules of restarts: kstatus does not look at the pods of a StatefulSet with
-// the update strategy OnDelete.
+// rolloutGate returns why a workload is not rolled out, by the same rules as for restarts. kstatus ignores the pods of
+// a StatefulSet with the update strategy OnDelete.
 func (r *Reconciler) rolloutGate(ctx context.Context, o *observation, key types.NamespacedName, kind common.WorkloadKind) string {
 	w, err := workloads.Get(ctx, r.Client, key, kind, false)
 	name := string(kind) + " " + key.Name
@@ -173,7 +175,8 @@ func (r *Reconciler) rolloutGate(ctx context.Context, o *observation, key types.
 	return ""
 }
 
-// readFailure returns why an object was not read, as a message. One that may exist is read again.
+// readFailure returns why an object was not read, as a message. If the object may exist, the reconcile is repeated to
+// read it again.
 func (o *observation) readFailure(kind, name string, err error) string {
 	if leftOut, is := errors.AsType[*partialcache.LeftOutError](err); is {
 		return fmt.Sprintf("%s %s is not known: %v", kind, name, leftOut)
@@ -186,7 +189,7 @@ func (o *observation) readFailure(kind, name string, err error) string {
 }
 
 func (r *Reconciler) noPodsGate(ctx context.Context, o *observation, g *autorebootv1.NoPods) string {
-	if g.Selector == nil { // which selects no pod, so that the gate would be open
+	if g.Selector == nil { // a nil selector selects no pod, and the gate would be open
 		return "it has no selector"
 	}
 	selector, err := g.Selector.Selector()
@@ -214,9 +217,8 @@ func (r *Reconciler) noPodsGate(ctx context.Context, o *observation, g *autorebo
 	return fmt.Sprintf("pod %s and %d more have not finished", slices.Min(names), len(names)-1)
 }
 
-// findBudgetBlocks describes the targets of which a ChaosPod could evict no pod although all were ready: where the
-// policy evicts, the same PodDisruptionBudget refuses its restart. A refusal counts only where at least as many
-// pods were ready as are desired now.
+// findBudgetBlocks records targets that a policy cannot evict, since a ChaosPod could evict none of their pods although
+// all were ready. Such a refusal counts only if at least as many pods were ready as are desired now.
 func (r *Reconciler) findBudgetBlocks(ctx context.Context, o *observation) {
 	if !o.evicts() {
 		return
@@ -243,5 +245,5 @@ func (r *Reconciler) findBudgetBlocks(ctx context.Context, o *observation) {
 				b.Kind, b.Name, budget, c.Name, events.Plural(int(b.Ready), "pod was ready", "pods were ready")))
 		}
 	}
-	slices.Sort(o.budgetBlocks) // the cache has no order
+	slices.Sort(o.budgetBlocks) // the cache returns objects in no fixed order
 }

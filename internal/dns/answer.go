@@ -20,23 +20,23 @@ const (
 	Resolved Outcome = networkingv1.ReasonResolved
 	// NXDomain means that the name does not exist, or has no record of the type.
 	NXDomain Outcome = networkingv1.ReasonNXDomain
-	// ServFail means that a nameserver replied, but none with a usable answer.
+	// ServFail means that a nameserver responded, and none with a usable answer.
 	ServFail Outcome = networkingv1.ReasonServFail
-	// Truncated means that an answer did not fit into a datagram, nor could the nameserver be queried by TCP, and that
-	// the datagram had no address.
+	// Truncated means that the answer did not fit into a datagram and had no address in it, and that the nameserver could
+	// not be queried over TCP.
 	Truncated Outcome = networkingv1.ReasonTruncated
-	// AliasLoop means that the name's aliases do not end.
+	// AliasLoop means that the CNAME records form a loop, or are too many.
 	AliasLoop Outcome = networkingv1.ReasonAliasLoop
-	// Timeout means that no nameserver replied, or there is none.
+	// Timeout means that no nameserver responded, or that there is none.
 	Timeout Outcome = networkingv1.ReasonTimeout
-	// Denied means that the name or an alias of it is in a domain of the cluster.
+	// Denied means that the name or one of its aliases is in a domain of the cluster.
 	Denied Outcome = networkingv1.ReasonDenied
 )
 
 // Address is an address of a name.
 type Address struct {
 	IP netip.Addr
-	// Port is that of the SRV record, and 0 without one.
+	// Port is the port in the SRV record; 0 for an address without one.
 	Port uint16
 }
 
@@ -48,17 +48,19 @@ func (a Address) Compare(b Address) int {
 // FamilyAnswer is the answer for one address family.
 type FamilyAnswer struct {
 	Outcome Outcome
-	// Addresses are sorted and unique. There are none unless Outcome is Resolved.
+	// Addresses are sorted and unique. They are empty unless Outcome is Resolved.
 	Addresses []Address
-	// TTL is the shortest of all records of the chain, or the negative TTL of RFC 2308. 0 where neither is given.
+	// TTL is the shortest TTL of all records in the chain, or the negative TTL of RFC 2308. It is 0 if the response has
+	// neither.
 	TTL time.Duration
-	// Partial means that there may be more addresses, of which nothing is known: the answer was truncated, or a target
-	// of an SRV record could not be looked up.
+	// Partial means that there may be more addresses: the answer was truncated, or a target of an SRV record could not be
+	// looked up.
 	Partial bool
-	// Former are the last addresses of targets that could not be looked up now. They are not in Addresses.
+	// Former are the addresses from the last successful lookup of targets that cannot be looked up now. Addresses does
+	// not have them.
 	Former []Address
-	// NoName means that the response was NXDOMAIN, and not only without records (RFC 2308). Where the other family
-	// resolves, one of the two responses is wrong.
+	// NoName means that the response was NXDOMAIN: the name does not exist, rather than has no record of this type (RFC
+	// 2308). If the other family resolves, one of the two responses is wrong.
 	NoName bool
 }
 
@@ -68,22 +70,23 @@ func (a FamilyAnswer) IsIncomplete() bool { return a.Partial || len(a.Former) > 
 // Answer is the result of a Lookup.
 type Answer struct {
 	IPv4, IPv6 FamilyAnswer
-	// Denied is how many targets of SRV records were left out since they are in a domain of the cluster.
+	// Denied is how many targets of SRV records are ignored since they are in a domain of the cluster.
 	Denied int
-	// Unused is how many targets of SRV records were left out since there are more than MaxTargets.
+	// Unused is how many targets of SRV records are ignored since there are more than MaxTargets.
 	Unused int
-	// Missing is how many targets of SRV records have no address, and Literals how many are an IP address instead of a
+	// Missing is how many targets of SRV records have no address. Literals is how many are an IP address rather than a
 	// name, which RFC 2782 does not allow.
 	Missing, Literals int
-	// NoService means that the SRV record says that there is no such service: its target is "." (RFC 2782).
+	// NoService means that the SRV record declares the service unavailable: its target is "." (RFC 2782).
 	NoService bool
-	// Queries is how many queries were sent, to any nameserver.
+	// Queries is how many queries were sent, to all nameservers together.
 	Queries int
-	// Err is the detail of a failure. It may quote what a server sent, and is for logs at debug level only.
+	// Err has details of a failure, for logs at debug level. It may quote what a server sent.
 	Err error
 }
 
-// Outcome returns that of both families together: Resolved if one is, else the most specific one.
+// Outcome returns the outcome of both families together: Resolved if one of them resolves, and otherwise the most
+// specific one.
 func (a Answer) Outcome() Outcome {
 	for _, o := range []Outcome{Resolved, Denied, AliasLoop, Truncated, ServFail, Timeout} {
 		if a.IPv4.Outcome == o || a.IPv6.Outcome == o {
@@ -93,7 +96,7 @@ func (a Answer) Outcome() Outcome {
 	return NXDomain
 }
 
-// bothFamilies returns an answer that is the same for both families.
+// bothFamilies returns an answer with the same outcome for both families.
 func bothFamilies(o Outcome, ttl time.Duration, err error) Answer {
 	part := FamilyAnswer{Outcome: o, TTL: ttl}
 	return Answer{IPv4: part, IPv6: part, Err: err}

@@ -12,18 +12,18 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
-// Static is an address of a spec.
+// Static is an address that a spec lists, rather than one that a DNS name resolves to.
 type Static struct {
-	// Endpoint and Address are the indexes in spec.endpoints and its addresses.
+	// Endpoint is the index in spec.endpoints, and Address the index in the addresses of that endpoint.
 	Endpoint, Address int
-	// IP is not valid if the text is no address; validation refuses that.
+	// IP is the zero Addr if the text is not an address, which validation refuses.
 	IP netip.Addr
-	// Ports that it is published with, sorted and unique.
+	// Ports are the ports that the address is published with, sorted and unique.
 	Ports []uint16
 }
 
-// StaticAddresses returns the addresses of a spec, also of drained endpoints: a user who makes one Active again does
-// not choose its addresses.
+// StaticAddresses returns the addresses that a spec lists, including those of drained endpoints: admission checks them when they are
+// written, and not when the endpoint becomes Active again.
 func StaticAddresses(spec *networkingv1.ExternalServiceSpec) []Static {
 	var out []Static
 	for i := range spec.Endpoints {
@@ -43,7 +43,7 @@ func StaticAddresses(spec *networkingv1.ExternalServiceSpec) []Static {
 	return out
 }
 
-// portsOf returns the ports of an endpoint, sorted and unique.
+// portsOf returns the ports to connect to at an endpoint, sorted and unique.
 func portsOf(spec *networkingv1.ExternalServiceSpec, e *networkingv1.Endpoint) []uint16 {
 	ports := make([]uint16, 0, len(spec.Ports))
 	for _, p := range spec.Ports {
@@ -59,8 +59,8 @@ func portsOf(spec *networkingv1.ExternalServiceSpec, e *networkingv1.Endpoint) [
 	return slices.Compact(ports)
 }
 
-// CheckPorts checks an address with all of its ports: the first one that is denied decides, since an EndpointSlice has
-// every port for every address. Without ports it checks the address as such.
+// CheckPorts checks an address with all of its ports, and returns the verdict on the first port that is denied. One denied port denies
+// the address, since an EndpointSlice has every port for every address. Without ports, it checks the address alone.
 func (p *Policy) CheckPorts(q Query, ports []uint16) Verdict {
 	if len(ports) == 0 {
 		q.Port = 0

@@ -13,31 +13,31 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
 )
 
-// existence is what is known of the ConfigMap.
+// existence is whether the ConfigMap exists, as far as it is known.
 type existence int
 
 const (
-	unknown existence = iota // neither was it read, nor is it known not to exist
+	unknown existence = iota // the ConfigMap was not read, and may exist
 	absent
 	present
 )
 
-// errUnconfirmed is returned for a ConfigMap that one read does not find.
+// errUnconfirmed is returned while reads do not find the ConfigMap and its deletion is not confirmed.
 var errUnconfirmed = errors.New("the API server says that it does not exist, but no watch has shown that it was deleted")
 
-// absence decides whether the ConfigMap is absent. One read does not: a load balancer may have sent it elsewhere. No number
-// of reads does while a watch shows the ConfigMap.
+// absence decides when the ConfigMap counts as absent, which lifts a freeze. A single NotFound is no proof: a load balancer may have sent
+// the read to another cluster. While a watch shows the ConfigMap, no number of NotFounds is one.
 type absence struct {
-	existence existence
-	shown     bool          // by the watch that runs
-	deleted   bool          // as the watch has shown last
-	denied    bool          // by each read since
-	since     time.Duration // of the first of these
-	version   string        // that was read
-	unread    string        // the version that the watch has shown and that was not read
+	existence    existence
+	shown        bool          // whether the current watch shows the ConfigMap
+	deleted      bool          // whether the last event of the watch is a deletion
+	missing      bool          // whether each read since missingSince returned NotFound
+	missingSince time.Duration // since Freeze.started
+	version      string        // the resource version of the last read
+	unread       string        // the resource version that the watch has shown since the last read; empty if it is the same
 }
 
-// observe takes over an event of the watch. An empty one is its start or its end.
+// observe records an event of the watch. An empty event means that the watch starts or ends.
 func (a *absence) observe(event watch.Event) {
 	switch event.Type {
 	case "":
@@ -45,31 +45,31 @@ func (a *absence) observe(event watch.Event) {
 	case watch.Deleted:
 		a.shown, a.deleted = false, true
 	case watch.Added, watch.Modified:
-		a.shown, a.deleted, a.denied = true, false, false
+		a.shown, a.deleted, a.missing = true, false, false
 		if shown, ok := event.Object.(*corev1.ConfigMap); ok && shown.ResourceVersion != a.version {
 			a.unread = shown.ResourceVersion
 		}
 	}
 }
 
-// judge returns the ConfigMap that was read, an empty one where it is known not to exist, and otherwise why nothing is
-// known now.
-func (a *absence) judge(read *corev1.ConfigMap, err error, name string, now time.Duration) (*corev1.ConfigMap, error) {
+// confirm takes the result of a read at a time since Freeze.started. It returns the ConfigMap, or an empty one if it is confirmed that
+// none exists. Otherwise it returns an error.
+func (a *absence) confirm(read *corev1.ConfigMap, err error, name string, now time.Duration) (*corev1.ConfigMap, error) {
 	switch {
 	case err == nil:
 		*a = absence{existence: present, shown: a.shown, version: read.ResourceVersion}
 		return read, nil
 	case !apistatus.IsAbsent(err, corev1.Resource("configmaps"), name):
-		a.denied = false
+		a.missing = false
 		return nil, err
 	case a.deleted, a.existence != present && a.unread == "":
 		*a = absence{existence: absent}
 		return &corev1.ConfigMap{}, nil
 	case a.shown:
 		return nil, errUnconfirmed
-	case !a.denied:
-		a.denied, a.since = true, now
-	case now-a.since >= absenceTimeout:
+	case !a.missing:
+		a.missing, a.missingSince = true, now
+	case now-a.missingSince >= absenceTimeout:
 		*a = absence{existence: absent}
 		return &corev1.ConfigMap{}, nil
 	}

@@ -23,12 +23,12 @@ import (
 const (
 	// retry is the wait after a read or a watch that failed.
 	retry = 5 * time.Second
-	// readInterval is how often the ConfigMap is read though no watch event has come.
+	// readInterval is how often the ConfigMap is read without a watch event.
 	readInterval = 10 * time.Minute
 	// readTimeout bounds one read.
 	readTimeout = 10 * time.Second
-	// absenceTimeout is how long the API server must say that a ConfigMap which was read does not exist, and
-	// nothing else, where no watch has shown its deletion.
+	// absenceTimeout is how long every read must return NotFound until a ConfigMap that was read before counts as deleted. It applies
+	// if no watch has shown the deletion.
 	absenceTimeout = 2 * time.Minute
 )
 
@@ -36,35 +36,35 @@ const (
 type Options struct {
 	// Configured are blackouts that always hold. Defaults to none.
 	Configured []cron.Blackout
-	// ConfigMaps of the operator's namespace, and the Name of the one to follow. Without a name, none is.
+	// ConfigMaps is the client for the operator's namespace, and Name is the ConfigMap to follow. Without a name, none is followed.
 	ConfigMaps typedcorev1.ConfigMapInterface
 	Name       string
-	// OnUnreadable is called with the cause when the ConfigMap exists, or may, and cannot be read. It must not block.
+	// OnUnreadable is called with the cause when the ConfigMap cannot be read, unless it is known not to exist. It must not block.
 	// Defaults to nil: it is not called.
 	OnUnreadable func(cause string)
-	// Logger drops everything by default.
+	// Logger logs when the ConfigMap becomes unreadable and readable. Defaults to the zero Logger, which logs nothing.
 	Logger logr.Logger
-	// Registerer takes the metrics. The default takes none.
+	// Registerer registers the metrics. Defaults to nil: they are not registered.
 	Registerer prometheus.Registerer
 	// Now is the clock. Defaults to time.Now.
 	Now func() time.Time
 }
 
-// Freeze has the blackouts of the cluster. A nil Freeze has none.
+// Freeze holds the blackouts of the whole cluster, in which no controller disrupts a workload. A nil Freeze has none.
 type Freeze struct {
 	options   Options
-	began     time.Time     // of the clock that is never set
-	attempted chan struct{} // closed once the ConfigMap was read, or could not be
+	started   time.Time     // by New; its monotonic clock measures absenceTimeout
+	attempted chan struct{} // closed after the first read of the ConfigMap, even if it failed
 
-	mu      sync.Mutex // guards what follows
-	state   State
-	text    string // that the state was read from
-	cause   string // why the ConfigMap cannot be read; empty where it was
-	absence absence
-	wake    []func()
+	mu          sync.Mutex // guards the fields below
+	state       State
+	text        string // the content of the ConfigMap that state was parsed from
+	cause       string // why the latest read failed; empty if it succeeded
+	absence     absence
+	subscribers []func()
 }
 
-// New returns a Freeze with what is configured. It reads the rest when it runs.
+// New returns a Freeze with the configured blackouts. Run adds those of the ConfigMap.
 func New(o Options) (*Freeze, error) {
 	if o.Now == nil {
 		o.Now = time.Now
@@ -73,7 +73,7 @@ func New(o Options) (*Freeze, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Freeze{options: o, began: time.Now(), attempted: make(chan struct{}), state: State{Blackouts: configured}}
+	f := &Freeze{options: o, started: time.Now(), attempted: make(chan struct{}), state: State{Blackouts: configured}}
 	if o.Name == "" {
 		close(f.attempted)
 	} else {
@@ -113,7 +113,7 @@ func boolToFloat(yes bool) float64 {
 	return 0
 }
 
-// State returns what is known now.
+// State returns the blackouts that are known now.
 func (f *Freeze) State() State {
 	if f == nil {
 		return State{}
@@ -123,7 +123,7 @@ func (f *Freeze) State() State {
 	return f.state
 }
 
-// Subscribe calls wake after every change of State, but not when a blackout begins or ends by time. Wake must not
+// Subscribe calls wake after every change of State. It does not call it when a blackout begins or ends as time passes. Wake must not
 // block.
 func (f *Freeze) Subscribe(wake func()) {
 	if f == nil {
@@ -131,10 +131,10 @@ func (f *Freeze) Subscribe(wake func()) {
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.wake = append(f.wake, wake)
+	f.subscribers = append(f.subscribers, wake)
 }
 
-// Wait returns once the ConfigMap was read or could not be, or ctx ends.
+// Wait returns after the first read of the ConfigMap, even if it failed, or when ctx ends.
 func (f *Freeze) Wait(ctx context.Context) {
 	if f == nil {
 		return
@@ -159,7 +159,7 @@ func (f *Freeze) Run(ctx context.Context) error {
 				f.options.Logger.V(1).Info("The ConfigMap with the cluster's blackouts is not watched", "configMap", f.options.Name, "cause", err.Error())
 			}
 			waitFor(ctx, nil, retry)
-			objectwatch.Signal(changed) // without a watch it is read at this pace
+			objectwatch.Signal(changed) // while the watch fails, the ConfigMap is read after each retry
 		}
 	})
 	defer watching.Wait()
@@ -174,7 +174,7 @@ func (f *Freeze) Run(ctx context.Context) error {
 	return nil
 }
 
-// waitFor waits for a note, some time, or the end of ctx.
+// waitFor waits until changed receives a signal, the wait is over, or ctx ends.
 func waitFor(ctx context.Context, changed <-chan struct{}, wait time.Duration) {
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -196,13 +196,13 @@ func (f *Freeze) watch(ctx context.Context, changed chan<- struct{}) error {
 	return objectwatch.Follow(ctx, f.options.ConfigMaps, f.options.Name, observe)
 }
 
-// read takes over the content of the ConfigMap. One that is known not to exist counts as empty.
+// read reads the ConfigMap and sets the state from it. A ConfigMap that is known not to exist counts as empty.
 func (f *Freeze) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	declared, err := f.options.ConfigMaps.Get(ctx, f.options.Name, metav1.GetOptions{})
 	f.mu.Lock()
-	declared, err = f.absence.judge(declared, err, f.options.Name, time.Since(f.began))
+	declared, err = f.absence.confirm(declared, err, f.options.Name, time.Since(f.started))
 	f.mu.Unlock()
 	if err != nil {
 		return err
@@ -229,7 +229,8 @@ func (f *Freeze) read(ctx context.Context) error {
 	return nil
 }
 
-// setUnreadable keeps the blackouts that are known, and reports that they may be old.
+// setUnreadable keeps the blackouts that were read last, and reports that they may be outdated. If there are none, or the watch has
+// shown a newer ConfigMap, the state becomes Unknown.
 func (f *Freeze) setUnreadable(err error) {
 	cause := err.Error()
 	f.mu.Lock()
@@ -249,10 +250,10 @@ func (f *Freeze) setUnreadable(err error) {
 	f.set(state, text)
 }
 
-// set takes over a state and the text that it was read from, and wakes who waits for another one.
+// set stores a state and the text that it was parsed from, and calls the subscribers if either has changed.
 func (f *Freeze) set(state State, text string) {
 	f.mu.Lock()
-	wake := f.wake
+	wake := f.subscribers
 	if state.Unknown == f.state.Unknown && text == f.text {
 		wake = nil
 	}

@@ -24,17 +24,16 @@ const (
 	maxBytes = 64 << 10
 )
 
-// State is the knowledge of the blackouts at one moment. It is immutable.
+// State is what is known about the blackouts at one time. It is immutable.
 type State struct {
 	// Blackouts of the cluster; nil where there are none.
 	Blackouts *cron.Calendar
-	// Unknown is why the blackouts are not known; nothing may be disrupted then. It is empty where they
-	// are.
+	// Unknown is why the blackouts are not known; nothing may be disrupted then. It is empty if they are known.
 	Unknown string
 }
 
-// Message returns, for a condition, which blackout of the cluster holds at t and when it ends, or why that is not
-// known. It is empty where none holds.
+// Message returns which blackout of the cluster is in effect at t and when it ends, or why that is not known, as the
+// message of a condition. It is empty if no blackout is in effect.
 func (s State) Message(t time.Time) string {
 	if s.Unknown != "" {
 		return "the cluster's blackouts are not known: " + s.Unknown
@@ -50,8 +49,8 @@ func (s State) Message(t time.Time) string {
 	return "the cluster's blackout " + name + " ends at " + ends.UTC().Format(time.RFC3339)
 }
 
-// Blackouts reads those of a ConfigMap. What it cannot be sure of is an error: a key with a misspelled name
-// would be a freeze that does not hold.
+// Blackouts parses the blackouts of a ConfigMap. An unknown key is an error: with a misspelled name, a freeze would
+// silently not apply.
 func Blackouts(declared *corev1.ConfigMap) ([]cron.Blackout, error) {
 	if len(declared.BinaryData) > 0 {
 		return nil, errors.New("binaryData: write the blackouts under data, as text")
@@ -78,8 +77,8 @@ func Blackouts(declared *corev1.ConfigMap) ([]cron.Blackout, error) {
 	return all, nil
 }
 
-// nameAsWritten sets the names of blackouts to what their text has: on, 007 and 1e3 are names too, which sigs.k8s.io/yaml
-// reads as values of other types and returns as true, 7 and 1000.
+// nameAsWritten restores the names of blackouts as they are in the text. The names on, 007 and 1e3 are values of other
+// types to sigs.k8s.io/yaml, which returns them as true, 7 and 1000.
 func nameAsWritten(all []cron.Blackout, text string) {
 	var written []struct {
 		Name yamlv3.Node `yaml:"name"`

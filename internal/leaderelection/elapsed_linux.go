@@ -11,12 +11,12 @@ import (
 
 func newElapsed() func() time.Duration { return SinceBoot }
 
-// SinceBoot returns the time of a clock that cannot be set and that runs while the machine sleeps, unlike Go's own. All
-// processes of a machine read the same.
+// SinceBoot returns the time since the machine booted. Its clock cannot be set and includes the time that the machine
+// sleeps, unlike Go's. All processes of a machine read the same.
 func SinceBoot() time.Duration {
 	var now unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &now); err != nil {
-		return unlimited // older than any kernel that runs this; past every deadline is the safe side
+		return unlimited // no supported kernel lacks this clock; past every deadline is the safe side
 	}
 	return time.Duration(now.Nano())
 }

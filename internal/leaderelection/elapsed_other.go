@@ -7,8 +7,8 @@ package leaderelection
 
 import "time"
 
-// newElapsed returns Go's clock, which on some systems stops while the machine sleeps: the next renewal
-// finds out then.
+// newElapsed returns Go's clock. On some systems it stops while the machine sleeps: this replica then learns of a lost
+// Lease at its next renewal.
 func newElapsed() func() time.Duration {
 	began := time.Now()
 	return func() time.Duration { return time.Since(began) }

@@ -18,55 +18,54 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// ErrLost means that the Lease was lost while this replica led: it could not be renewed in time, or another replica
-// holds it.
+// ErrLost means that this replica led and lost the Lease: it could not be renewed in time, or another replica holds it.
 var ErrLost = errors.New("leader election lost")
 
-// ErrTaken means that another replica holds the Lease. Where the Lease was lost that way, the error wraps it as well as
-// ErrLost: no time is left then, unlike after a failed renewal.
+// ErrTaken means that another replica holds the Lease. If this replica lost the Lease to it, the error wraps ErrLost as
+// well. No time is left to end the work then, unlike after a failed renewal.
 var ErrTaken = errors.New("the Lease is held by another replica")
 
-// errEnded means that the election has ended by itself, as by a panic in a request.
+// errEnded means that the election has ended by itself, such as by a panic in a request.
 var errEnded = errors.New("the election has ended")
 
-// Options configure a Lock.
+// Options of New and NewLock.
 type Options struct {
-	// Leases is the client. It must not share a rate limit with the reconcilers. Every request is bounded here.
+	// Leases is the client for Leases. It must not share a rate limit with the reconcilers. Each request has a timeout.
 	Leases coordinationv1client.LeasesGetter
-	// Namespace and Name are those of the Lease. It is created where it does not exist.
+	// Namespace and Name identify the Lease. It is created if it does not exist.
 	Namespace, Name string
-	// Identity names this replica. Two with the same identity never lead at the same time, but the second
-	// waits until the Lease of the first expires, also when the first has crashed.
+	// Identity is the holderIdentity of this replica. Two replicas with the same identity never lead at the same time.
+	// The second one waits until the Lease of the first expires, even if the first has crashed.
 	Identity string
 
-	// LeaseDuration is how long candidates wait for a leader that does not renew, in whole seconds.
+	// LeaseDuration is how long candidates wait for a leader that does not renew the Lease, in whole seconds.
 	LeaseDuration time.Duration
-	// RenewDeadline is how long after its last renewal a leader stops. It is less than LeaseDuration.
+	// RenewDeadline is how long after its last renewal a leader stops. It must be less than LeaseDuration.
 	RenewDeadline time.Duration
 	// RetryPeriod is the time between renewals.
 	RetryPeriod time.Duration
-	// PollPeriod is how often a candidate reads the Lease; the time in between is 1 to 2.2 times as long. Defaults to
-	// RetryPeriod.
+	// PollPeriod is how often a candidate reads the Lease. The time between two reads is 1 to 2.2 times as long. Defaults
+	// to RetryPeriod.
 	PollPeriod time.Duration
-	// Ready is closed when a candidate may read the Lease, which is when it could lead. Defaults to nil: at once.
+	// Ready is closed when this replica could lead, and may thus take part. Defaults to nil: at once.
 	Ready <-chan struct{}
 
-	// Life makes the Lease belong to the leader's Pod instead of being renewed. The durations above then
-	// bound requests and retries only. Defaults to nil: the Lease is renewed.
+	// Life makes the Lease belong to the leader's Pod instead of being renewed. The durations above then only bound
+	// requests and retries. Defaults to nil: the Lease is renewed.
 	Life *Life
 
-	// Announce is called when a replica begins and stops leading, in a goroutine of its own and bounded by
-	// its context. Defaults to nil.
+	// Announce is called when a replica begins or stops to lead. It runs in a goroutine of its own, and its context
+	// bounds it. Defaults to nil: it is not called.
 	Announce Announcer
 	// Metrics registers fairlead_leader and fairlead_leader_transitions_total. Defaults to nil.
 	Metrics prometheus.Registerer
 	// Logger logs leaders and failures.
 	Logger logr.Logger
-	// Record is called with each request for the Lease, when it was sent, and what it returned; a Lease that does not
-	// exist is nil. Defaults to nil.
+	// Record is called after each request for the Lease, with the time at which it was sent and its result. lease is nil
+	// if it does not exist. Defaults to nil: it is not called.
 	Record func(verb string, sent time.Duration, lease *coordinationv1.Lease, err error)
-	// Elapsed is a clock that cannot be set and that runs while the machine sleeps, which Go's clock may not do.
-	// It decides whether this replica may act. Defaults to the system's.
+	// Elapsed is a clock that cannot be set and that runs while the machine sleeps. Go's clock may stop then. It decides
+	// whether this replica may write. Defaults to the clock of the system.
 	Elapsed func() time.Duration
 }
 
@@ -77,7 +76,7 @@ type Elector struct {
 	acquired chan struct{} // closed when this replica has the Lease
 }
 
-// New returns an Elector, or an error that names the option that is invalid.
+// New returns an Elector. It returns an error that names the option that is invalid.
 func New(o Options) (*Elector, error) {
 	lock, err := NewLock(o)
 	if err != nil {
@@ -98,18 +97,18 @@ func New(o Options) (*Elector, error) {
 	return e, nil
 }
 
-// Run waits until this replica leads, and then runs lead until ctx ends, the Lease is lost or lead returns.
-// The context of lead is canceled at once in each case, and Run waits for lead to return; the Lease is
-// renewed meanwhile, and released after.
+// Run waits until this replica leads, and then runs lead. It cancels the context of lead when ctx ends or the Lease is
+// lost, and waits for lead to return. It renews the Lease until then, and releases it after that.
 //
-// It returns nil when ctx ended, an error that wraps ErrLost when the Lease was lost, and the error of lead where lead
-// returned one.
+// It returns nil when ctx has ended, and an error that wraps ErrLost if the Lease was lost. If lead returns an error,
+// it returns that.
 func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) error {
 	defer e.Wait()
 	if err := e.FindPod(ctx); err != nil || ctx.Err() != nil {
 		return err
 	}
-	// It ends with ctx while this replica waits, and then goes on until the work has ended. The lock logs for client-go.
+	// While this replica waits, the election ends with ctx. Once it leads, the election goes on until the work has ended.
+	// The lock logs for client-go.
 	electing, stop := context.WithCancel(logr.NewContext(context.WithoutCancel(ctx), logr.Discard()))
 	defer stop()
 	waits := context.AfterFunc(ctx, stop)
@@ -134,17 +133,17 @@ func (e *Elector) Run(ctx context.Context, lead func(context.Context) error) err
 	stop()
 	<-over
 	if release && e.held {
-		_ = e.release(context.WithoutCancel(ctx)) // which logs why it fails
+		_ = e.release(context.WithoutCancel(ctx)) // release logs why it fails
 	}
 	return err
 }
 
-// work runs lead until it has returned, and reports whether the Lease is to be released. It ends the election where the
-// Lease is lost, which it leaves alone.
+// work runs lead until it has returned, and reports whether to release the Lease. If the Lease is lost, it ends the
+// election and does not release the Lease.
 func (e *Elector) work(
 	ctx context.Context, lead func(context.Context) error, over <-chan struct{}, endElection func(),
 ) (release bool, err error) {
-	// Until the work has ended, this replica must still lead: its context outlives ctx.
+	// The context of the election outlives ctx, since this replica must lead until the work has ended.
 	working, end := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer end(nil)
 	defer context.AfterFunc(ctx, func() { end(context.Canceled) })()

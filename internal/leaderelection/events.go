@@ -19,13 +19,13 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
-// announceTimeout bounds an announcement, and with it what it can add to a shutdown.
+// announceTimeout bounds an announcement, and thus how long it can delay a shutdown.
 const announceTimeout = 2 * time.Second
 
 // Announcer reports that a replica begins or stops leading.
 type Announcer func(ctx context.Context, lease *coordinationv1.Lease, reason, note string)
 
-// RecordEvent announces what client-go says of this replica: that it "became leader", or "stopped leading".
+// RecordEvent announces what client-go reports of this replica: "became leader" or "stopped leading".
 func (l *Lock) RecordEvent(what string) {
 	reason, note := common.EventLeaderElected, l.options.Identity+" leads"
 	if what != "became leader" {
@@ -42,8 +42,8 @@ func (l *Lock) RecordEvent(what string) {
 	})
 }
 
-// Events returns an Announcer that writes an Event on the Lease, related to the Pod if there is one. A
-// failure is logged only: it must not cost a replica the election.
+// Events returns an Announcer that writes an Event on the Lease, related to the Pod if there is one. It only logs a
+// failure, which must not cost a replica the election.
 func Events(client eventsv1client.EventsGetter, identity, pod string, logger logr.Logger) Announcer {
 	return func(ctx context.Context, lease *coordinationv1.Lease, reason, note string) {
 		event := &eventsv1.Event{

@@ -16,8 +16,8 @@ var ErrNotLeading = errors.New("this replica does not lead")
 // unlimited is longer than any process runs.
 const unlimited = time.Duration(1<<63 - 1)
 
-// fence limits until when this replica may act, by the clock of Options.Elapsed. It starts closed, and opens with the
-// first write of the Lease. Once it is shut, it stays shut.
+// fence limits until when this replica may write, by the clock of Options.Elapsed. It is closed until the first write
+// of the Lease, which opens it. Once it is shut, it stays shut.
 type fence struct {
 	mu    sync.Mutex
 	until time.Duration
@@ -36,7 +36,7 @@ func (f *fence) close() {
 	f.shut = true
 }
 
-// left returns how long this replica may act from now on.
+// left returns how long this replica may still write.
 func (f *fence) left(now time.Duration) time.Duration {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -20,30 +20,31 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
 )
 
-// lifeDurationSeconds is the leaseDurationSeconds of a Lease for life: 68 years. A replica that elects by
-// renewal thus never acquires it, and both modes exclude each other during a change of mode.
+// lifeDurationSeconds is the leaseDurationSeconds of a Lease for life: 68 years. A replica that elects by renewal thus
+// never acquires such a Lease. Both modes exclude each other while the mode of the replicas changes.
 const lifeDurationSeconds = math.MaxInt32
 
 // Life is the Pod that this replica runs in.
 type Life struct {
-	// Pods is the client. Pods are read in the namespace of the Lease, which must be that of the Pod: an owner is
-	// always in the same namespace.
+	// Pods is the client for Pods. It reads the namespace of the Lease, which must be that of the Pod: an owner is always
+	// in the same namespace.
 	Pods corev1client.PodsGetter
 	// Pod is the name of the Pod that this process runs in.
 	Pod string
-	// UID is that of the Pod. Empty means the UID of the Pod that has the name now.
+	// UID is the UID of the Pod. Defaults to the UID of the Pod that has the name now.
 	UID types.UID
 }
 
-// remedy is what to do where there is no Pod.
+// remedy is the advice to a user if there is no Pod.
 const remedy = "leadership for life goes with the Pod: run as one, with POD_NAME, POD_NAMESPACE and POD_UID from its fields, or set leaderElection.mode: lease"
 
-// errPodGone means that this replica's own Pod is gone, as after a deletion by force: other replicas assume
-// that the process has ended.
+// errPodGone means that this replica's own Pod no longer exists, such as after a forced deletion. Other replicas then
+// assume that the process has ended.
 var errPodGone = errors.New("this replica's own Pod is gone")
 
-// FindPod finds this replica's Pod, for life, and does nothing otherwise. Call it before the election. It retries while the
-// API server is unavailable, until ctx ends. A missing Pod is an error: the Lease would never be released.
+// FindPod finds this replica's Pod in the mode for life, and does nothing otherwise. Call it before the election. It
+// retries while the API server is unavailable, until ctx ends. A missing Pod is an error: the Lease would never be
+// released.
 func (l *Lock) FindPod(ctx context.Context) error {
 	if l.options.Life == nil {
 		return nil
@@ -71,7 +72,7 @@ func (l *Lock) FindPod(ctx context.Context) error {
 	return nil
 }
 
-// getPod returns a Pod, or nil where there is none. It reads what is stored, not a cache.
+// getPod reads a Pod from the API server, not from a cache. It returns nil if there is none.
 func (l *Lock) getPod(ctx context.Context, name string) (*corev1.Pod, error) {
 	ctx, cancel := context.WithTimeout(ctx, l.options.RenewDeadline/2)
 	defer cancel()
@@ -85,8 +86,8 @@ func (l *Lock) getPod(ctx context.Context, name string) (*corev1.Pod, error) {
 // isPod reports whether an owner is a Pod.
 func isPod(owner metav1.OwnerReference) bool { return owner.APIVersion == "v1" && owner.Kind == "Pod" }
 
-// hasEnded reports whether a Pod is gone, or in a phase that is final: the kubelet reports those when the containers
-// have ended.
+// hasEnded reports whether a Pod is gone or in a final phase. The kubelet sets such a phase when the containers have
+// ended.
 func (l *Lock) hasEnded(ctx context.Context, owner metav1.OwnerReference) (bool, error) {
 	pod, err := l.getPod(ctx, owner.Name)
 	if err != nil {
@@ -95,8 +96,8 @@ func (l *Lock) hasEnded(ctx context.Context, owner metav1.OwnerReference) (bool,
 	return pod == nil || pod.UID != owner.UID || pod.Status.Phase == corev1.PodFailed || pod.Status.Phase == corev1.PodSucceeded, nil
 }
 
-// judgeOwner clears the holder where the Pod that owns the Lease has ended, or is this replica's: its container was
-// restarted. The garbage collector deletes the Lease with its Pod.
+// judgeOwner clears the holder of the record if the Pod that owns the Lease has ended. It does so as well if that Pod
+// is this replica's own: its container was restarted. The garbage collector deletes the Lease with its Pod.
 func (l *Lock) judgeOwner(ctx context.Context, record *resourcelock.LeaderElectionRecord) error {
 	at := slices.IndexFunc(l.seen.OwnerReferences, isPod)
 	if at < 0 { // released, or held by a replica that elects by renewal
@@ -113,8 +114,8 @@ func (l *Lock) judgeOwner(ctx context.Context, record *resourcelock.LeaderElecti
 	return err
 }
 
-// confirm looks whether the Lease is still this replica's. One that was deleted is made again while the Pod exists:
-// candidates look at the Pod before they take it. What cannot be read changes nothing.
+// confirm checks whether the Lease is still this replica's. If the Lease was deleted, it creates it again while the Pod
+// exists: candidates read the Pod before they take the Lease. If the Lease cannot be read, nothing changes.
 func (l *Lock) confirm(ctx context.Context, record resourcelock.LeaderElectionRecord) {
 	l.sent = l.options.Elapsed()
 	if _, _, err := l.Get(ctx); err == nil || l.stored != nil {
@@ -127,6 +128,6 @@ func (l *Lock) confirm(ctx context.Context, record resourcelock.LeaderElectionRe
 	case ended:
 		l.lose(errPodGone)
 	default:
-		_ = l.Create(ctx, record) // or the next time
+		_ = l.Create(ctx, record) // a failure is repaired by the next call
 	}
 }

@@ -26,8 +26,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
 )
 
-// Lock is the Lease as client-go's elector reads and writes it, one call at a time: that of an Elector, or of a Manager.
-// It is client-go's LeaseLock, and:
+// Lock is the Lease as client-go's elector reads and writes it, one call at a time. The elector belongs to an Elector
+// or to a Manager. A Lock is client-go's LeaseLock with these differences:
 //
 //   - What another writer removed from the Lease never makes it free: see record.
 //   - Its own term is known by the time of acquisition, and not by the identity alone.
@@ -36,17 +36,17 @@ type Lock struct {
 	options Options
 	leases  coordinationv1client.LeaseInterface
 	fence   fence
-	pending sync.WaitGroup         // of announcements
-	lost    chan error             // why the Lease is lost
-	over    atomic.Bool            // whether the term has ended by a loss
-	leader  atomic.Pointer[string] // as last read or written
-	self    *metav1.OwnerReference // this replica's Pod, for life
+	pending sync.WaitGroup         // announcements that are not written yet
+	lost    chan error             // receives why the Lease is lost
+	over    atomic.Bool            // whether the Lease is lost
+	leader  atomic.Pointer[string] // the holder as last read or written
+	self    *metav1.OwnerReference // this replica's Pod, in the mode for life
 
 	transitions prometheus.Counter
 
-	stored   *coordinationv1.Lease // as last read or written; nil where there is none
-	seen     *coordinationv1.Lease // as last read, also where it was deleted since
-	acquired metav1.MicroTime      // as this replica wrote it last
+	stored   *coordinationv1.Lease // as last read or written; nil if there is none
+	seen     *coordinationv1.Lease // as last read, even if it was deleted since
+	acquired metav1.MicroTime      // the acquireTime that this replica wrote last
 	held     bool                  // whether that write succeeded
 	sent     time.Duration         // when the last write that succeeded was sent
 	failing  bool
@@ -54,8 +54,8 @@ type Lock struct {
 
 var _ resourcelock.Interface = &Lock{}
 
-// NewLock returns a Lock, or an error that names the option that is invalid. The elector that uses it is given the durations
-// of the options too, and PollPeriod for its RetryPeriod.
+// NewLock returns a Lock, or an error that names the option that is invalid. Pass the durations of the options to the
+// elector that uses the Lock too, with PollPeriod as its RetryPeriod.
 func NewLock(o Options) (*Lock, error) {
 	switch {
 	case o.LeaseDuration%time.Second != 0:
@@ -88,13 +88,13 @@ func NewLock(o Options) (*Lock, error) {
 	})))
 }
 
-// Identity is that of this replica.
+// Identity returns the identity of this replica.
 func (l *Lock) Identity() string { return l.options.Identity }
 
-// Describe names the Lease.
+// Describe returns the namespace and name of the Lease.
 func (l *Lock) Describe() string { return l.options.Namespace + "/" + l.options.Name }
 
-// Status describes in a few words who leads.
+// Status returns who leads, as a short text.
 func (l *Lock) Status() string {
 	switch leader := ptr.Deref(l.leader.Load(), ""); {
 	case l.Check() == nil:
@@ -106,13 +106,13 @@ func (l *Lock) Status() string {
 	}
 }
 
-// Check returns nil while this replica leads, as of this very call: callers call it before each write. A
-// process that was stopped, or a machine that slept, finds out here before its timers have fired. A stop
-// between this call and the sending of the request remains possible.
+// Check returns nil if this replica leads at the time of the call. Call it before each write. After the process was
+// stopped or the machine slept, Check detects a lost Lease before the timers fire. A stop between Check and the sending
+// of the request remains possible.
 func (l *Lock) Check() error { return l.fence.check(l.options.Elapsed()) }
 
-// Watch is called once this replica leads. It returns an error that wraps ErrLost as soon as the Lease is lost, which
-// client-go's elector notices later, and nil when ctx ends.
+// Watch returns an error that wraps ErrLost as soon as the Lease is lost, and nil when ctx ends. Call it once this
+// replica leads. client-go's elector notices a loss later.
 func (l *Lock) Watch(ctx context.Context) error {
 	deadline := time.NewTimer(l.fence.left(l.options.Elapsed()))
 	defer deadline.Stop()
@@ -136,10 +136,10 @@ func (l *Lock) Watch(ctx context.Context) error {
 	}
 }
 
-// Wait returns when what was announced has been written, or could not be.
+// Wait returns when all announcements are written or have failed.
 func (l *Lock) Wait() { l.pending.Wait() }
 
-// observe records who holds the Lease; holder is empty where it is not held.
+// observe records the holder of the Lease; it is empty if there is none.
 func (l *Lock) observe(holder string) {
 	if before := l.leader.Swap(&holder); holder == "" || ptr.Deref(before, "") == holder {
 		return
@@ -148,8 +148,8 @@ func (l *Lock) observe(holder string) {
 	l.options.Logger.Info("new leader", "lease", l.Describe(), "leader", holder, "self", holder == l.options.Identity)
 }
 
-// Get reads the Lease. It refuses to after a loss, so that nothing waits for an API server that is away. A candidate reads one
-// that was deleted as it last was: its holder makes it again.
+// Get reads the Lease. After a loss it fails without a request, so that nothing waits for an API server that is away.
+// If the Lease was deleted, a candidate gets its last state: the holder creates it again.
 func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	if l.over.Load() {
 		return nil, nil, ErrLost
@@ -191,14 +191,14 @@ func (l *Lock) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 			return nil, nil, err
 		}
 	}
-	// client-go counts from when this changes. Its record has whole seconds alone.
+	// client-go measures the lease duration from the last change of these bytes. Its record has whole seconds only.
 	raw, err := json.Marshal(l.seen.Spec)
 	return record, fmt.Appendf(raw, "%d", record.LeaseDurationSeconds), err
 }
 
-// record returns what client-go decides by. The duration of this replica counts in place of one that is absent or shorter,
-// and so does an unknown holder in place of one that is absent: who releases the Lease writes an empty name. Both may have
-// been removed by another writer while the holder still acts.
+// record returns the record by which client-go decides. If the duration in the Lease is absent or shorter, that of this
+// replica counts. If the holder is absent, an unknown one counts: a release writes an empty name instead. Another
+// writer may have removed both while the holder still acts.
 func (l *Lock) record(lease *coordinationv1.Lease) *resourcelock.LeaderElectionRecord {
 	r := resourcelock.LeaseSpecToLeaderElectionRecord(&lease.Spec)
 	r.LeaseDurationSeconds = max(r.LeaseDurationSeconds, int(l.options.LeaseDuration/time.Second))
@@ -216,19 +216,19 @@ func (l *Lock) record(lease *coordinationv1.Lease) *resourcelock.LeaderElectionR
 	return r
 }
 
-// isOwn reports whether the Lease is of this term. Another process may have the same identity.
+// isOwn reports whether the Lease is that of this term. Another process may have the same identity.
 func (l *Lock) isOwn(lease *coordinationv1.Lease) bool {
 	return ptr.Deref(lease.Spec.HolderIdentity, "") == l.options.Identity && lease.Spec.AcquireTime.Equal(&l.acquired)
 }
 
-// Create makes the Lease.
+// Create creates the Lease.
 func (l *Lock) Create(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	l.stored = nil
 	return l.write(ctx, record)
 }
 
-// Update renews the Lease, takes the one that was read, or releases it where the record has no holder. A leader renews once in
-// each retry period, and looks after its Lease for life as often; client-go asks as often as a candidate reads.
+// Update renews the Lease, acquires the one that was read, or releases it if the record has no holder. client-go calls
+// it as often as a candidate reads. It sends a request only once in each retry period.
 func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	switch {
 	case l.over.Load():
@@ -244,8 +244,8 @@ func (l *Lock) Update(ctx context.Context, record resourcelock.LeaderElectionRec
 	return l.write(ctx, record)
 }
 
-// write writes the Lease for this replica. The API server refuses it where the Lease has changed since it was read. An
-// answer that comes too late counts as none: the Lease may be another one's by then.
+// write writes the Lease for this replica. The API server refuses it if the Lease has changed since it was read. A
+// response that comes too late counts as none: another replica may hold the Lease by then.
 func (l *Lock) write(ctx context.Context, record resourcelock.LeaderElectionRecord) error {
 	if !l.held {
 		l.acquired = metav1.NewMicroTime(record.AcquireTime.Truncate(time.Microsecond))
@@ -274,7 +274,7 @@ func (l *Lock) write(ctx context.Context, record resourcelock.LeaderElectionReco
 	return nil
 }
 
-// put creates the Lease, or updates the one that was read last. owners replace any Pod that owned it.
+// put creates the Lease, or updates the one that was last read. owners replace the Pod that owned it.
 func (l *Lock) put(ctx context.Context, spec coordinationv1.LeaseSpec, owners []metav1.OwnerReference) (*coordinationv1.Lease, error) {
 	if l.stored == nil {
 		meta := metav1.ObjectMeta{Namespace: l.options.Namespace, Name: l.options.Name, OwnerReferences: owners}
@@ -289,7 +289,8 @@ func (l *Lock) put(ctx context.Context, spec coordinationv1.LeaseSpec, owners []
 	})
 }
 
-// request bounds a request, and logs the first of several failures: an API server may be away for an hour.
+// request runs a request with a timeout, and logs only the first of several failures: an API server may be away for an
+// hour.
 func (l *Lock) request(
 	ctx context.Context, verb string, send func(context.Context) (*coordinationv1.Lease, error),
 ) (*coordinationv1.Lease, error) {
@@ -320,9 +321,9 @@ func (l *Lock) lose(reason error) {
 	}
 }
 
-// release shuts the fence and clears the holder as client-go does, so that any elector takes the Lease at once. It removes
-// the Pod that owns it, or the garbage collector would delete the Lease of the next leader. Where it fails, the Lease runs
-// out by itself.
+// release shuts the fence and clears the holder as client-go does, so that any elector takes the Lease at once. It also
+// removes the Pod as its owner, or the garbage collector would delete the Lease of the next leader. If it fails, the
+// Lease expires.
 func (l *Lock) release(ctx context.Context) error {
 	l.fence.close()
 	if !l.held {
@@ -331,7 +332,7 @@ func (l *Lock) release(ctx context.Context) error {
 	l.held = false
 	err := l.clear(ctx)
 	if apierrors.IsConflict(err) { // a user may have set a label since it was read
-		l.held = true // so that only a Lease of this term is cleared
+		l.held = true // only a Lease of this term is cleared
 		if _, _, err = l.Get(ctx); err == nil {
 			err = l.clear(ctx)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
-// Tokens checks the annotations by which a user requests something once. One that is no token would look as if it had
-// been accepted.
+// Tokens checks the annotations by which a user requests something once. Without the check, an invalid value would look
+// accepted and request nothing.
 func Tokens(annotations map[string]string, keys ...string) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range keys {
@@ -32,7 +32,7 @@ func Tokens(annotations map[string]string, keys ...string) field.ErrorList {
 	return errs
 }
 
-// EarlyRequest warns of the token of an object that the operator has not observed yet: it requests nothing.
+// EarlyRequest warns if an object that the operator has not observed yet has a token: it requests nothing.
 func EarlyRequest(obj metav1.Object, key string) []string {
 	if common.TokenOf(obj, key) == "" {
 		return nil

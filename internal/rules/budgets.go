@@ -16,15 +16,14 @@ import (
 // Evicted is a workload whose pods an object evicts.
 type Evicted struct {
 	Kind, Name string
-	// Labels of its pods, and how many there are to be.
+	// Labels are those of its pods, and Replicas is how many pods it is to have.
 	Labels   map[string]string
 	Replicas int
 }
 
-// Budgets warns of PodDisruptionBudgets of the namespace that never allow the eviction of a pod of a
-// workload, by what is written in them: whatever the pods do, each eviction would be refused. What a budget
-// does not allow only now is no matter of a warning. A text begins with what comes of it, such as
-// "spec.strategy.type: Evict restarts no pod".
+// Budgets warns of PodDisruptionBudgets of the namespace that can never allow the eviction of a pod of a workload, by
+// their specs alone. It does not warn of a budget that refuses evictions only now. Each warning begins with what, such
+// as "spec.strategy.type: Evict restarts no pod".
 func Budgets(what string, workloads []Evicted, budgets []policyv1.PodDisruptionBudget) []string {
 	var texts []string
 	for i := range workloads {
@@ -51,8 +50,8 @@ func Budgets(what string, workloads []Evicted, budgets []policyv1.PodDisruptionB
 	return texts
 }
 
-// ProtectsUnready warns of PodDisruptionBudgets that keep a workload as it is once too few of its pods are ready: each
-// eviction is refused, also of the pods that are not ready.
+// ProtectsUnready warns of PodDisruptionBudgets that refuse each eviction while too few pods of a workload are ready.
+// They protect even the pods that are not ready.
 func ProtectsUnready(what string, workloads []Evicted, budgets []policyv1.PodDisruptionBudget) []string {
 	var texts []string
 	for i := range workloads {
@@ -77,9 +76,9 @@ func covers(b *policyv1.PodDisruptionBudget, w *Evicted) bool {
 	return err == nil && selector.Matches(k8slabels.Set(w.Labels))
 }
 
-// neverAllows returns why a budget allows no disruption even while all pods are healthy; empty where it does.
-// It may select pods of other workloads too: those that the API server expects count. Of a DaemonSet, which has no scale, the
-// API server can count none (kubernetes/kubernetes#106309).
+// neverAllows returns why a budget allows no disruption even while all pods are healthy; empty if it does. It counts
+// the pods that the API server expects, including those of other workloads. For a DaemonSet, which has no scale, the
+// API server may count none (kubernetes/kubernetes#106309).
 func neverAllows(b *policyv1.PodDisruptionBudget, w *Evicted) string {
 	if w.Kind == "DaemonSet" && (b.Spec.MaxUnavailable != nil || b.Spec.MinAvailable != nil && b.Spec.MinAvailable.Type == intstr.String) {
 		return "for a DaemonSet, only minAvailable as a number works"

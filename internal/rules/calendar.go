@@ -10,13 +10,13 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/cron"
 )
 
-// Cron checks the fields cron and timeZone below a path: the zone exists, and the expression parses and fires at least once
-// in five years.
+// Cron checks the fields cron and timeZone below a path: the zone must exist, and the expression must parse and fire
+// within five years.
 func Cron(path Path, c common.Cron, zone common.TimeZone) field.ErrorList {
 	var errs field.ErrorList
 	if _, err := cron.Location(zone); err != nil {
 		errs = append(errs, field.Invalid(path.Child("timeZone").Field(), string(zone), err.Error()))
-		zone = "" // the expression is read nevertheless
+		zone = "" // the expression is checked without the zone
 	}
 	if c == "" {
 		return errs

@@ -21,23 +21,23 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/text"
 )
 
-// CheckDefaults are the defaults of a check that differ by kind.
+// CheckDefaults are the defaults of a check that differ by its use.
 type CheckDefaults struct {
 	Interval, Timeout                  common.Duration
 	SuccessThreshold, FailureThreshold int32
 }
 
 var (
-	// HealthCheckDefaults are those of an ExternalService.
+	// HealthCheckDefaults are the defaults for an ExternalService.
 	HealthCheckDefaults = CheckDefaults{Interval: "10s", Timeout: "2s", SuccessThreshold: 2, FailureThreshold: 3}
-	// ProbeDefaults are those of a RebootPolicy.
+	// ProbeDefaults are the defaults for a trigger of a RebootPolicy.
 	ProbeDefaults = CheckDefaults{Interval: "30s", Timeout: "5s", SuccessThreshold: 1, FailureThreshold: 5}
-	// VerificationProbeDefaults are those of verification.probes, of which each result counts by itself.
+	// VerificationProbeDefaults are the defaults for verification.probes, whose results count one by one.
 	VerificationProbeDefaults = CheckDefaults{Interval: "1s", Timeout: "1s", SuccessThreshold: 1, FailureThreshold: 1}
 )
 
-// DefaultCheck sets what is unset. It leaves ports alone: one that was filled in would name the old port of an
-// ExternalService after its only one is renamed.
+// DefaultCheck sets the defaults of a check. It does not set a port: that of an ExternalService would become wrong when
+// its only port is renamed.
 func DefaultCheck(c *common.Check, by CheckDefaults) {
 	if h := c.HTTPGet; h != nil {
 		SetDefault(&h.Path, "/")
@@ -55,8 +55,8 @@ func DefaultCheck(c *common.Check, by CheckDefaults) {
 	SetDefault(&c.FailureThreshold, by.FailureThreshold)
 }
 
-// SetOrdered fills in two spans of which low must not exceed high. Where one is given, the other's
-// default is moved to it if need be, in the words of the one that is given.
+// SetOrdered sets the defaults of two spans, low and high, where low must not exceed high. If one span is given and
+// contradicts the default of the other, the other gets the value that is given.
 func SetOrdered(low **common.Duration, lowDefault common.Duration, high **common.Duration, highDefault common.Duration) {
 	if *low == nil && *high != nil && (*high).Or(math.MaxInt64) < lowDefault.Or(0) {
 		lowDefault = **high
@@ -69,16 +69,15 @@ func SetOrdered(low **common.Duration, lowDefault common.Duration, high **common
 }
 
 var (
-	// authorityPattern admits a host name, an IPv4 or a bracketed IPv6 literal, each with or
-	// without a port: nothing that could end the header it is sent in.
+	// authorityPattern matches a host name, an IPv4 or a bracketed IPv6 literal, each with or without a port. It excludes
+	// characters that could end the header in which it is sent.
 	authorityPattern = regexp.MustCompile(`^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?\.?|\[[0-9A-Fa-f:.]+\])(:[0-9]{1,5})?$`)
 
 	printable = regexp.MustCompile(`^[\x21-\x7e]*$`)
 )
 
-// Check checks that a request can be built from a check, and that no more than the one request that it shows can be
-// smuggled into it. outside is what is checked, where that is none of the
-// cluster's pods: it gets no credentials.
+// Check checks that a check makes exactly one valid request, which cannot hide a second one. outside describes a target
+// outside of the cluster's pods, and is empty for pods: outside, no credentials may be sent.
 func Check(path Path, c *common.Check, outside string) field.ErrorList {
 	var errs field.ErrorList
 	if c.Timeout != nil && c.Timeout.Or(time.Millisecond) < time.Millisecond {
@@ -109,7 +108,7 @@ func Check(path Path, c *common.Check, outside string) field.ErrorList {
 	return errs
 }
 
-// PortPath returns the path of the port of a check, or that of a check that has no member.
+// PortPath returns the path of the port of a check. If no member is set, it returns the path of the check.
 func PortPath(path Path, c *common.Check) Path {
 	switch {
 	case c.TCPSocket != nil:
@@ -122,7 +121,8 @@ func PortPath(path Path, c *common.Check) Path {
 	return path
 }
 
-// CheckedPort checks that a check has a port to connect to: one with a number, where no pod has a port of its name.
+// CheckedPort checks that a check has a port. With isNumber, it must be a number: the target has no pod whose container
+// could name it.
 func CheckedPort(path Path, c *common.Check, isNumber bool) field.ErrorList {
 	switch port := c.Port(); {
 	case port == nil:
@@ -133,7 +133,7 @@ func CheckedPort(path Path, c *common.Check, isNumber bool) field.ErrorList {
 	return nil
 }
 
-// requestPath requires what can be in a request line as it is.
+// requestPath checks that a path can be in a request line without encoding.
 func requestPath(path Path, value *string) field.ErrorList {
 	if value == nil {
 		return nil
@@ -151,12 +151,12 @@ func authority(path Path, value string) field.ErrorList {
 	return field.ErrorList{field.Invalid(path.Field(), value, "must be a host name or an IP address, with an optional port")}
 }
 
-// credentialHeaders are those by which a request acts in the name of another.
+// credentialHeaders are the headers with which a request acts in the name of a user.
 var credentialHeaders = []string{"authorization", "cookie"}
 
-// requestHeaders refuses headers that a check cannot send, and those with credentials outside of the cluster's pods: the
-// operator would send requests that act for a user from a place in the network which no NetworkPolicy of the writer's
-// covers, and the result shows what came of them.
+// requestHeaders refuses headers that a check cannot send, and credentials for a target outside of the cluster's pods.
+// Otherwise, the operator would send requests that act for a user from a place that no NetworkPolicy of the writer
+// covers. Their results would reveal the responses.
 func requestHeaders(path Path, h *common.HTTPGetAction, outside string) field.ErrorList {
 	errs := TooMany(path, len(h.HTTPHeaders))
 	for i, header := range Within(h.HTTPHeaders) {
@@ -181,8 +181,9 @@ func requestHeaders(path Path, h *common.HTTPGetAction, outside string) field.Er
 	return errs
 }
 
-// IsSendableHeader reports whether a header may be in the request of a check. Headers about the connection or the end of
-// the message are not: a second request could hide there. Nor are the user agent and the host, which is set apart.
+// IsSendableHeader reports whether the request of a check may have a header. It excludes headers about the connection
+// or the end of the message, in which a second request could hide. It also excludes the user agent, and the host, which
+// has a field of its own.
 func IsSendableHeader(h common.HTTPHeader) bool {
 	if len(validation.IsHTTPHeaderName(h.Name)) > 0 || strings.ContainsFunc(h.Value, isControl) {
 		return false
@@ -196,10 +197,10 @@ func IsSendableHeader(h common.HTTPHeader) bool {
 	}
 }
 
-// isControl reports whether a character must not be in a header's value (RFC 9110, section 5.5).
+// isControl reports whether the value of a header must not contain a character (RFC 9110, section 5.5).
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }
 
-// CheckWarnings returns what is allowed in a check and probably not meant.
+// CheckWarnings returns what is valid in a check and probably a mistake.
 func CheckWarnings(path Path, c *common.Check) []string {
 	if c.TLS == nil || !ptr.Deref(c.TLS.InsecureSkipVerify, false) {
 		return nil

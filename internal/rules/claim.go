@@ -9,14 +9,14 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// MaxClaim is the upper bound of each duration for which an object keeps others from the workloads that it disrupts.
+// MaxClaim is the upper bound of each duration for which an object keeps other objects from disrupting its workloads.
 const MaxClaim = 24 * time.Hour
 
 // maxClaimText is MaxClaim as the schema writes it.
 const maxClaimText = common.Duration("24h")
 
-// ClampClaim lowers a duration above MaxClaim to it, and returns what it did, for a condition or a warning; nil for a
-// duration within the bound. Objects that were stored before there was a bound may have such a one.
+// ClampClaim lowers a duration above MaxClaim to MaxClaim, and returns a message for a condition or a warning. It
+// returns nil for a shorter duration. Objects that were stored before the bound existed may exceed it.
 func ClampClaim(path Path, d **common.Duration) []string {
 	if *d == nil || (*d).Or(0) <= MaxClaim {
 		return nil

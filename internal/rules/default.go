@@ -5,15 +5,15 @@ package rules
 
 import "github.com/fairlead-dev/fairlead/api/common"
 
-// SetDefault gives a field a value where it has none.
+// SetDefault sets a field to a value if it is nil.
 func SetDefault[T any](field **T, value T) {
 	if *field == nil {
-		given := value // which alone has to be kept
+		given := value // a copy, so that nothing moves to the heap unless the field is nil
 		*field = &given
 	}
 }
 
-// DefaultGroup sets the group of workloads that have none.
+// DefaultGroup sets an empty group of workloads to apps.
 func DefaultGroup(group *string) {
 	if *group == "" {
 		*group = common.AppsGroup

@@ -16,16 +16,17 @@ import (
 )
 
 const (
-	// maxDependencies is how many ExternalServices a workload may declare that it needs, and maxDependsOn how many bytes
-	// the annotation may have: each reader of the workload splits it.
+	// maxDependencies bounds the ExternalServices that a workload may declare, and maxDependsOn the bytes of the
+	// annotation: each reader of the workload parses it.
 	maxDependencies = 32
 	maxDependsOn    = 4096
-	// maxQuoted is how much of a malformed name a message quotes, in bytes.
+	// maxQuoted bounds how much of a malformed name a message quotes, in bytes.
 	maxQuoted = 80
 )
 
-// Dependencies returns the names of the ExternalServices that the annotations of a workload declare that it needs, each once,
-// and the first mistake in the declaration, as a sentence; empty for none. What can be read counts beside a mistake.
+// Dependencies returns the names of the ExternalServices that the annotations of a workload declare, each once. mistake
+// is the first mistake in the declaration, as a sentence; empty if there is none. Valid names count even if there is a
+// mistake.
 func Dependencies(annotations map[string]string) (externalServices []string, mistake string) {
 	value, has := annotations[common.DependsOnAnnotation]
 	if !has {

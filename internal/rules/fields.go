@@ -11,8 +11,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// MaxItems is how many items the longest list of a spec may have by its schema, those of pod templates aside. The API server
-// refuses more before it calls a webhook. Others may call one as well: this bounds what that costs.
+// MaxItems is how many items a list of a spec may have by its schema, except in pod templates. The API server refuses
+// more before it calls a webhook. Other clients may call a webhook too: this bounds the cost.
 const MaxItems = 100
 
 // TooMany refuses a list of more than MaxItems.
@@ -23,12 +23,11 @@ func TooMany(path Path, n int) field.ErrorList {
 	return field.ErrorList{field.TooMany(path.Field(), n, MaxItems)}
 }
 
-// Within returns the first items of a list, MaxItems at most.
+// Within returns at most the first MaxItems items of a list.
 func Within[T any](list []T) []T { return list[:min(len(list), MaxItems)] }
 
-// Some refuses a list that has no items and must have one. The API server does so as well; but where the CRD of the cluster is
-// of another release and calls the list otherwise, a stored object reads as if it had none, and what stands must not be taken
-// away for that.
+// Some refuses an empty list that must have items. The API server does so as well. A CRD of another release may name
+// the list differently: a stored object then reads as if the list were empty. Nothing may be removed for that.
 func Some(path Path, n int) field.ErrorList {
 	if n > 0 {
 		return nil
@@ -36,8 +35,8 @@ func Some(path Path, n int) field.ErrorList {
 	return field.ErrorList{field.Required(path.Field(), "at least one item is needed")}
 }
 
-// Known refuses a value on which it depends what is done, and which this release does not know: the CRD in a cluster may be
-// that of a later one. One that is absent is for the schema, or has a default.
+// Known refuses a value that this release does not know, for a field on which its actions depend. The CRD in the
+// cluster may be of a later release. A nil value is accepted: the schema requires it, or it has a default.
 func Known[T ~string](path Path, value *T, known ...T) field.ErrorList {
 	if value == nil || *value == "" || slices.Contains(known, *value) {
 		return nil
@@ -45,8 +44,8 @@ func Known[T ~string](path Path, value *T, known ...T) field.ErrorList {
 	return field.ErrorList{field.NotSupported(path.Field(), *value, known)}
 }
 
-// Positive refuses a span of nothing, within which nothing can happen. It is silent on spans that do not
-// parse: the schema is not.
+// Positive refuses a duration of zero, within which nothing can happen. It accepts one that does not parse, which the
+// schema refuses.
 func Positive(path Path, d *common.Duration) field.ErrorList {
 	if d == nil || d.Or(1) > 0 {
 		return nil
@@ -54,8 +53,8 @@ func Positive(path Path, d *common.Duration) field.ErrorList {
 	return field.ErrorList{field.Invalid(path.Field(), string(*d), "must be greater than 0")}
 }
 
-// Reasons returns why a name of bounded length is wrong, by a function of package validation. The empty
-// name is for the schema to refuse.
+// Reasons returns why a name is invalid, by a function of package validation. The length of the name is bounded. It
+// accepts the empty name, which the schema refuses.
 func Reasons(path Path, name string, why func(string) []string) field.ErrorList {
 	if name == "" {
 		return nil

@@ -3,8 +3,8 @@
 
 package rules
 
-// The bounds of historyLimit, and its default. A history is never empty once something has ended: a status says what came of
-// the latest.
+// The bounds of historyLimit, and its default. The minimum is above zero, so that a status always has the latest
+// result.
 const (
 	MinHistory     = 1
 	MaxHistory     = 50

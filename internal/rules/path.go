@@ -9,29 +9,29 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// Path is where a rule looks. It is a field.Path that is made only when there is an error to tell:
-// a valid object has a hundred paths and no error, and a Path whose Field is not called stays on the stack.
+// Path is the path of a field. Unlike a field.Path, it costs nothing until there is an error: a valid object has a
+// hundred paths and no error. A Path whose Field is not called stays on the stack.
 type Path struct {
 	up    *Path
-	names []string // of fields, one below the other
-	key   string   // of a map, where keyed
-	index int      // of a list, where there are no names and no key
+	names []string // the names of fields, from the outermost to the innermost
+	key   string   // the key of a map, if keyed is true
+	index int      // the index in a list, if there are no names and no key
 	keyed bool
 }
 
-// At is the path of a field of the object, or of one below it.
+// At returns the path of a field of the object, or of a field below it.
 func At(names ...string) Path { return Path{names: names} }
 
-// Child is the path of a field, or of one below it.
+// Child returns the path of a field below p.
 func (p Path) Child(names ...string) Path { return Path{up: &p, names: names} }
 
-// Index is the path of an item.
+// Index returns the path of an item of a list.
 func (p Path) Index(i int) Path { return Path{up: &p, index: i} }
 
-// Key is the path of a map's value.
+// Key returns the path of a value of a map.
 func (p Path) Key(key string) Path { return Path{up: &p, key: key, keyed: true} }
 
-// field is the path for an error. The names are copied, or else every Path would have to be kept.
+// field returns the path for an error. It copies the names; otherwise every Path would move to the heap.
 func (p *Path) field() *field.Path {
 	var at *field.Path
 	if p.up != nil {
@@ -49,5 +49,5 @@ func (p *Path) field() *field.Path {
 	return at
 }
 
-// Field is the path as errors have it.
+// Field returns the path for an error.
 func (p Path) Field() *field.Path { return p.field() }

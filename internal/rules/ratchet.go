@@ -5,8 +5,9 @@ package rules
 
 import "k8s.io/apimachinery/pkg/util/validation/field"
 
-// Ratchet returns the errors of an object, and forgives those that its old one, which may be nil, has as well: an object
-// older than a rule can still be edited towards valid. An error is the same when its field, type, value and text are.
+// Ratchet returns the errors of an object that its old object, which may be nil, does not have. An object that is older
+// than a rule can thus be edited step by step until it is valid. Errors are equal if their field, type, value and text
+// are.
 func Ratchet[T any](obj, old *T, violations func(*T) field.ErrorList) field.ErrorList {
 	now := violations(obj)
 	if len(now) == 0 || old == nil {

@@ -12,8 +12,9 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// Rollout warns of a Deployment whose rollout may never end: its only pod must wait for its successor, which cannot mount the
-// same volume on another node. Empty means that nothing in the spec says so. Whether the claim is ReadWriteOnce is not read.
+// Rollout warns of a Deployment whose rollout may never end. Its only pod must wait for its successor, which cannot
+// mount the same volume on another node. It is empty if the spec does not show that. It does not read whether the claim
+// is ReadWriteOnce.
 func Rollout(d *appsv1.Deployment) string {
 	if ptr.Deref(d.Spec.Replicas, 1) != 1 || d.Spec.Strategy.Type == appsv1.RecreateDeploymentStrategyType {
 		return ""
@@ -24,7 +25,7 @@ func Rollout(d *appsv1.Deployment) string {
 	}
 	more, errMore := intstr.GetScaledValueFromIntOrPercent(surge, 1, true)
 	fewer, errFewer := intstr.GetScaledValueFromIntOrPercent(unavailable, 1, false)
-	if errMore != nil || errFewer != nil || more == 0 || fewer > 0 { // without either, one may be missing
+	if errMore != nil || errFewer != nil || more == 0 || fewer > 0 { // if both are 0, one pod may be missing as well
 		return ""
 	}
 	for i := range d.Spec.Template.Spec.Volumes {

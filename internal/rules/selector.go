@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// SelectsAll warns of a selector that is empty, in the words of what follows.
+// SelectsAll warns of an empty selector. what describes the consequence.
 func SelectsAll(path Path, s *common.LabelSelector, what string) []string {
 	if !s.IsEverything() {
 		return nil
@@ -28,7 +28,7 @@ func Selector(path Path, s *common.LabelSelector) field.ErrorList {
 	for i := range Within(s.MatchExpressions) {
 		r, at := &s.MatchExpressions[i], expressions.Index(i)
 		errs = append(errs, TooMany(at.Child("values"), len(r.Values))...)
-		if len(r.Key) > maxLabelKey { // which is in the error of each value
+		if len(r.Key) > maxLabelKey { // otherwise the error of each value would repeat the key
 			errs = append(errs, field.TooLong(at.Child("key").Field(), "", maxLabelKey))
 		}
 	}
@@ -41,5 +41,5 @@ func Selector(path Path, s *common.LabelSelector) field.ErrorList {
 	return nil
 }
 
-// maxLabelKey is how many bytes a valid key of a label has at most: a prefix, a slash and a name.
+// maxLabelKey is the maximum length of the key of a label in bytes: a prefix, a slash and a name.
 const maxLabelKey = validation.DNS1123SubdomainMaxLength + 1 + validation.LabelValueMaxLength

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// Verification refuses a verification that nothing passes, and checks its probes.
+// Verification refuses a verification that no workload can pass, and checks its probes.
 func Verification(path Path, v *common.Verification) field.ErrorList {
 	probes := path.Child("probes")
 	errs := append(Positive(path.Child("timeout"), v.Timeout), TooMany(probes, len(v.Probes))...)
@@ -30,8 +30,8 @@ func Verification(path Path, v *common.Verification) field.ErrorList {
 	return errs
 }
 
-// VerificationWarnings returns what is likely to be a mistake in verification.probes. What follows where no request
-// can be sent is in the words of a sentence, such as "the restart fails".
+// VerificationWarnings returns what is probably a mistake in verification.probes. fails describes what follows if no
+// request can be sent, such as "the restart fails".
 func VerificationWarnings(path Path, v *common.Verification, fails string) []string {
 	if v == nil {
 		return nil
@@ -48,8 +48,8 @@ func VerificationWarnings(path Path, v *common.Verification, fails string) []str
 	return texts
 }
 
-// InCluster reports whether a name resolves into the cluster, or to the operator itself, wherever it is looked
-// up. It is a hint: the address is checked when it is connected to.
+// InCluster reports whether a name resolves into the cluster, or to the operator itself, wherever it is looked up. It
+// is only a hint: the address is checked when the operator connects.
 func InCluster(name string) bool {
 	name = strings.ToLower(name)
 	return strings.Contains(name, ".svc.") || strings.HasSuffix(name, ".svc") || strings.HasSuffix(name, ".cluster.local") ||
@@ -61,7 +61,7 @@ func ClampVerification(path Path, v *common.Verification) []string {
 	return append(ClampClaim(path.Child("timeout"), &v.Timeout), ClampClaim(path.Child("soak"), &v.Soak)...)
 }
 
-// DefaultVerificationProbes sets what is unset of verification.probes.
+// DefaultVerificationProbes sets the defaults of verification.probes.
 func DefaultVerificationProbes(list []common.VerificationProbe) {
 	for i := range list {
 		p := &list[i]

@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/cron"
 )
 
-// NewWarnings returns the warnings of an object that its old one, which may be nil, did not have: a warning
-// that is repeated at every write is not read.
+// NewWarnings returns the warnings of an object that its old object does not have; old may be nil. Users do not read
+// warnings that repeat at every write.
 func NewWarnings[T any](obj, old *T, warnings func(*T) []string) []string {
 	known := map[string]bool{}
 	if old != nil {
@@ -32,11 +32,11 @@ func NewWarnings[T any](obj, old *T, warnings func(*T) []string) []string {
 	return fresh
 }
 
-// anyTime is where a search for an open window begins. Windows and blackouts come again and again, so that any time
-// does, and the same spec has the same warnings at all times.
+// anyTime is where a search for an open window begins. Windows and blackouts recur, so any time will do. A fixed time
+// gives a spec the same warnings at all times.
 var anyTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// NeverOpen warns of blackouts that cover all windows. what is that which never begins.
+// NeverOpen warns of blackouts that cover all windows. what describes the consequence.
 func NeverOpen(c *common.Calendar, what string) []string {
 	calendar := calendarOf(c)
 	if calendar == nil || !calendar.NextOpen(anyTime).IsZero() {
@@ -45,7 +45,7 @@ func NeverOpen(c *common.Calendar, what string) []string {
 	return []string{"spec.blackouts: they cover all of spec.windows: " + what + "; use spec.suspend to pause"}
 }
 
-// calendarOf returns windows and blackouts, or nil where they are not valid: an error says so then.
+// calendarOf returns windows and blackouts; nil if they are invalid, which is an error elsewhere.
 func calendarOf(c *common.Calendar) *cron.Calendar {
 	if len(c.Windows) > MaxItems || len(c.Blackouts) > MaxItems {
 		return nil
@@ -57,8 +57,8 @@ func calendarOf(c *common.Calendar) *cron.Calendar {
 	return calendar
 }
 
-// NeverInTime warns of a cron expression of which ten runs in a row may not begin within their starting deadline, by
-// windows and blackouts. The bound is for specs whose windows take long to search.
+// NeverInTime warns of a cron expression if ten runs in a row could not begin within their starting deadline, by
+// windows and blackouts. Ten bounds the search.
 func NeverInTime(path string, expression common.Cron, zone common.TimeZone, deadline common.Duration, c *common.Calendar) []string {
 	within, err := deadline.Parse()
 	if err != nil {
@@ -79,13 +79,14 @@ func NeverInTime(path string, expression common.Cron, zone common.TimeZone, dead
 		if due.IsZero() || open.IsZero() || open.Before(due.Add(within)) {
 			return nil
 		}
-		after = open.Add(-within) // no earlier run can wait for it
+		after = open.Add(-within) // an earlier run cannot wait for this window
 	}
 	return []string{fmt.Sprintf("%s: windows and blackouts forbid ten runs in a row, within a startingDeadline of %s", path, deadline)}
 }
 
-// CronSurprises warns of the cron expressions of a spec that match other times than they seem to: by steps that are longer than their
-// range, and by a day of the month or of the week. Those beside windows and blackouts are given with their paths.
+// CronSurprises warns of cron expressions that match other times than they seem to. One cause is a step that is longer
+// than its range, the other a day of the month combined with a day of the week. expressions are those outside of
+// windows and blackouts, by path.
 func CronSurprises(expressions map[string]common.Cron, c *common.Calendar) []string {
 	var texts []string
 	warn := func(path string, expression common.Cron) {

@@ -11,8 +11,8 @@ import (
 	"net/url"
 )
 
-// call sends one body to a handler again and again. Request and recorder are used again, so that
-// what is measured is the handler's.
+// call sends one body to a handler repeatedly. It reuses the request and the recorder, so that only the handler's cost
+// is measured.
 type call struct {
 	handler http.Handler
 	body    []byte
@@ -33,14 +33,14 @@ func newCall(handler http.Handler, body []byte) *call {
 	return c
 }
 
-// send serves one request. What it leaves in c.answer is good until the next one.
+// send makes one request. c.answer holds its response until the next call.
 func (c *call) send() {
 	c.reader.Reset(c.body)
 	c.answer.reset()
 	c.handler.ServeHTTP(&c.answer, c.request)
 }
 
-// ask returns the body of one answer, for keeps.
+// ask returns a copy of the body of one response.
 func (c *call) ask() ([]byte, error) {
 	c.send()
 	if c.answer.code != http.StatusOK {
@@ -68,7 +68,7 @@ func (r *recorder) Header() http.Header               { return r.header }
 func (r *recorder) WriteHeader(code int)              { r.code = code }
 func (r *recorder) Write(content []byte) (int, error) { return r.body.Write(content) }
 
-// floor reads the body and returns as much: what the harness itself costs.
+// floor is a handler that returns the body of the request. It measures the cost of the harness.
 var floor = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 	answer, ok := w.(*recorder)
 	if !ok {

@@ -14,20 +14,20 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
-// Case is one thing that is measured: a request, and the two handlers that answer it.
+// Case is one request, and the two handlers that are measured with it.
 type Case struct {
 	// Name is a path such as conversion/v1alpha1-v1/2KB.
 	Name string
-	// Object is the size of the object in the request, in bytes; of an update, of the new one.
+	// Object is the size of the object in the request, in bytes. For an update it is that of the new object.
 	Object int
-	// Note says what else was seen of the two answers.
+	// Note describes a difference between the two responses that is no error.
 	Note string
 
 	ours, stock *call
 }
 
-// Cases builds every case, and has both sides answer it once. The error says where a handler
-// failed, or where the two did not come to the same.
+// Cases creates every case, and sends each request to both handlers once. It returns an error if a handler fails, or if
+// the responses differ.
 func Cases() ([]Case, error) {
 	var (
 		b   builder
@@ -50,7 +50,7 @@ type builder struct {
 	cases       []Case
 }
 
-// conversions are of live objects, with a status.
+// conversions adds conversions of objects as a cluster has them, with a status.
 func (b *builder) conversions() error {
 	for _, from := range []string{v1alpha1.GroupVersion.Version, v1.GroupVersion.Version} {
 		for _, class := range []string{"2KB", "4KB"} {
@@ -76,8 +76,8 @@ func (b *builder) convert(name string, obj *unstructured.Unstructured) error {
 		func(c *Case) (string, error) { return b.checkConversion(c, obj) })
 }
 
-// mutations are a create of a bare manifest, an update that brings a bare endpoint, and an update
-// that leaves nothing to set.
+// mutations adds a creation without defaults, an update with a new endpoint without defaults, and an update that sets
+// no default.
 func (b *builder) mutations() error {
 	manifest, err := load("manifest")
 	if err != nil {
@@ -102,7 +102,7 @@ func (b *builder) mutate(name string, obj, old *unstructured.Unstructured) error
 		func(c *Case) (string, error) { return c.checkMutation(obj) })
 }
 
-// validations are of valid objects, which nearly all are that get this far.
+// validations adds valid objects, as nearly all are that reach validation.
 func (b *builder) validations() error {
 	manifest, err := load("manifest")
 	if err != nil {
@@ -130,7 +130,7 @@ func (b *builder) validate(name string, obj, old *unstructured.Unstructured) err
 		func(c *Case) (string, error) { return b.checkValidation(c, obj, old) })
 }
 
-// add appends a case once it has passed its check, which returns the note.
+// add appends a case if check accepts its responses. check returns the note.
 func (b *builder) add(c Case, handler func(side) http.Handler, body []byte, check func(*Case) (string, error)) (err error) {
 	c.ours, c.stock = newCall(handler(b.ours), body), newCall(handler(b.stock), body)
 	if c.Note, err = check(&c); err != nil {
@@ -146,7 +146,7 @@ func validating(s side) http.Handler { return s.validate }
 
 func size(obj *unstructured.Unstructured) int { return len(encode(obj.Object)) }
 
-// update is a stored object, and the same with one more endpoint.
+// update returns a stored object, and a copy with one more endpoint.
 func update() (old, changed *unstructured.Unstructured, err error) {
 	obj, err := load("v1.4KB")
 	if err != nil {
@@ -157,7 +157,7 @@ func update() (old, changed *unstructured.Unstructured, err error) {
 	return old, changed, err
 }
 
-// defaulted is the object as it comes out of the mutating webhook.
+// defaulted returns the object with the defaults of the mutating webhook.
 func defaulted(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	full, err := typed[v1.ExternalService](obj)
 	if err != nil {

@@ -21,7 +21,8 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
-// checkConversion demands that both sides answer the same object, and that Fairlead's answer converts back without loss. What stock's answer loses, the note says.
+// checkConversion checks that both sides return the same object, and that Fairlead's converts back without loss. The
+// note says what the stock handler loses.
 func (b *builder) checkConversion(c *Case, source *unstructured.Unstructured) (string, error) {
 	ours, theirs, err := c.converted()
 	if err != nil {
@@ -41,7 +42,7 @@ func (b *builder) checkConversion(c *Case, source *unstructured.Unstructured) (s
 	return losses(source, back, stockBack)
 }
 
-// losses counts what of an object is missing after the way there and back.
+// losses counts the fields of an object that are missing after a conversion and back.
 func losses(source, back, stockBack *unstructured.Unstructured) (string, error) {
 	all := values(source)
 	if lost := missing(all, values(back)); len(lost) > 0 {
@@ -54,7 +55,7 @@ func losses(source, back, stockBack *unstructured.Unstructured) (string, error) 
 	return fmt.Sprintf("there and back, stock loses %d of %d values, fairlead none", len(lost), len(all)), nil
 }
 
-// converted asks both sides.
+// converted returns the conversions of both sides.
 func (c *Case) converted() (ours, theirs *unstructured.Unstructured, err error) {
 	if ours, err = c.ours.converted(); err != nil {
 		return nil, nil, fmt.Errorf("fairlead: %w", err)
@@ -73,7 +74,7 @@ func alike(ours, theirs *unstructured.Unstructured) error {
 	return compare(ours, theirs)
 }
 
-// same compares by type, for which an empty part is as good as none.
+// same compares two objects as T, in which an empty list equals an absent one.
 func same[T any](ours, theirs *unstructured.Unstructured) error {
 	mine, err := typed[T](ours)
 	if err != nil {
@@ -89,7 +90,7 @@ func same[T any](ours, theirs *unstructured.Unstructured) error {
 	return nil
 }
 
-// ask has a handler convert one object.
+// ask returns one object as a handler converts it.
 func ask(h http.Handler, object []byte, desired string) (*unstructured.Unstructured, error) {
 	return newCall(h, conversionReview(object, desired)).converted()
 }
@@ -111,7 +112,7 @@ func (c *call) converted() (*unstructured.Unstructured, error) {
 	return obj, obj.UnmarshalJSON(response.ConvertedObjects[0].Raw)
 }
 
-// checkMutation demands that both patches make of the object what the rules make of it.
+// checkMutation checks that both patches set the defaults that the rules set.
 func (c *Case) checkMutation(obj *unstructured.Unstructured) (string, error) {
 	wanted, err := defaulted(obj)
 	if err != nil {
@@ -131,7 +132,7 @@ func (c *Case) checkMutation(obj *unstructured.Unstructured) (string, error) {
 	return fmt.Sprintf("operations in the patch: fairlead %d, stock %d", sizes[0], sizes[1]), nil
 }
 
-// patched asks and applies the answer's patch.
+// patched sends the object, and applies the patch of the response.
 func (c *call) patched(object []byte) (obj *unstructured.Unstructured, operations int, err error) {
 	response, err := c.admitted()
 	if err != nil {
@@ -154,8 +155,8 @@ func (c *call) patched(object []byte) (obj *unstructured.Unstructured, operation
 	return obj, operations, obj.UnmarshalJSON(object)
 }
 
-// checkValidation demands that both sides allow the object with the same warnings, and that both
-// refuse it once it is broken, for the same fields.
+// checkValidation checks that both sides allow the object with the same warnings. It also checks that both refuse a
+// broken copy, for the same fields.
 func (b *builder) checkValidation(c *Case, obj, old *unstructured.Unstructured) (string, error) {
 	broken := obj.DeepCopy()
 	if err := unstructured.SetNestedSlice(broken.Object, []any{map[string]any{"name": "a"}}, "spec", "endpoints"); err != nil {
@@ -200,7 +201,7 @@ func (b *builder) checkValidation(c *Case, obj, old *unstructured.Unstructured) 
 	return "both refuse the same object, broken, for the same fields", nil
 }
 
-// refusalOf names the fields that the rules find wrong.
+// refusalOf returns the fields that are invalid by the rules.
 func refusalOf(obj, old *unstructured.Unstructured) ([]string, error) {
 	now, err := typed[v1.ExternalService](obj)
 	if err != nil {

@@ -10,7 +10,7 @@ type Summary struct {
 	Median, Least, Most float64
 }
 
-// Spread is the distance of least and most as a part of the median; 0 where that is 0.
+// Spread is the difference of maximum and minimum as a fraction of the median; 0 if the median is 0.
 func (s Summary) Spread() float64 {
 	if s.Median == 0 {
 		return 0
@@ -21,14 +21,14 @@ func (s Summary) Spread() float64 {
 // Comparison of the two sides.
 type Comparison struct {
 	Ours, Stock Summary
-	// Ratio says how many times less ours is: the quotient of the medians.
+	// Ratio is the median of stock divided by that of Fairlead.
 	Ratio float64
-	// Rounds are the quotients of the single rounds. On a busy machine they hold closer together
-	// than the figures themselves, since both sides of a round suffer alike.
+	// Rounds are the ratios of the single rounds. On a busy machine they vary less than the figures, since both sides of
+	// a round are slowed down alike.
 	Rounds Summary
 }
 
-// compare takes one figure of every sample.
+// compare compares one figure of all samples.
 func compare(rounds []round, figure func(sample) float64) Comparison {
 	var ours, stock, ratios []float64
 	for _, r := range rounds {
@@ -47,8 +47,7 @@ func quotient(a, b float64) float64 {
 	return a / b
 }
 
-// summarize returns zeros for no values. The median of an even number is the mean of the middle
-// two.
+// summarize returns zeros if there are no values. The median of an even number of values is the mean of the middle two.
 func summarize(values []float64) Summary {
 	if len(values) == 0 {
 		return Summary{}

@@ -12,5 +12,5 @@ const clock = "wall time"
 
 var started = time.Now()
 
-// cpuTime falls back to the wall's clock.
+// cpuTime returns the elapsed time: the CPU time is not known here.
 func cpuTime() time.Duration { return time.Since(started) }

@@ -13,11 +13,11 @@ import (
 // clock names what cpuTime counts.
 const clock = "CPU time"
 
-// cpuTime is what this process has used of the processors, by user and system together. Unlike
-// the wall's clock it does not count what other processes took.
+// cpuTime returns the CPU time of this process, user and system together. Unlike the elapsed time, it excludes other
+// processes.
 func cpuTime() time.Duration {
 	var usage syscall.Rusage
-	// It can only fail on a bad address or a bad selector, and neither is variable here.
+	// It fails only for an invalid argument.
 	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &usage)
 	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

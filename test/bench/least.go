@@ -13,7 +13,7 @@ import (
 
 // The handlers of this file do as little as an API server accepts: what they take is the API server's.
 
-// review is what of a ConversionReview or an AdmissionReview must be read to respond to it.
+// review has the fields of a ConversionReview or an AdmissionReview that a response needs.
 type review struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -46,7 +46,7 @@ func allow(w http.ResponseWriter, r *http.Request) {
 	respond(w, r, func(*review) map[string]any { return map[string]any{"allowed": true} })
 }
 
-// echo converts nothing but the version.
+// echo converts objects by changing their apiVersion only.
 func echo(w http.ResponseWriter, r *http.Request) {
 	respond(w, r, func(asked *review) map[string]any {
 		wanted := fmt.Appendf(nil, `"apiVersion":%q`, asked.Request.DesiredAPIVersion)

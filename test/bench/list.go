@@ -14,31 +14,30 @@ import (
 	"time"
 )
 
-// ListPrefix begins the name of every figure about LIST.
+// ListPrefix is the prefix of the names of all figures about LIST.
 const ListPrefix = "list/"
 
 // ListOptions of RunLists.
 type ListOptions struct {
 	// Root of the checkout, where the programs of the control plane are; required.
 	Root string
-	// Sizes are how many ExternalServices there are when they are listed, in ascending order. Default
-	// 1,000 and 10,000.
+	// Sizes are the numbers of ExternalServices to list, in ascending order. Defaults to 1,000 and 10,000.
 	Sizes []int
-	// Rounds is how often each side lists them. Default 3.
+	// Rounds is how many times each side lists them. Defaults to 3.
 	Rounds int
-	// Limit bounds everything. Default 20 minutes.
+	// Limit bounds the whole measurement. Defaults to 20 minutes.
 	Limit time.Duration
-	// Output is told what happens. Defaults to nil: nothing is written.
+	// Output receives the progress. Defaults to nil: nothing is written.
 	Output io.Writer
 }
 
-// Listed is how long the first LIST took after a change of the CRD, when no cache is warm.
+// Listed has the durations of the first LIST after a change of the CRD, when no cache is warm.
 type Listed struct {
 	Size int
-	// Ours and Stock are of v1alpha1, converted by either side's handler, and Echo by one that changes the version
-	// only; Plain is of v1, as it is stored. All are in milliseconds.
+	// Ours and Stock are the durations at v1alpha1, with the handler of either side. Echo is that with a handler that
+	// only changes the version. Plain is at v1, the stored version. All are in milliseconds.
 	Ours, Stock, Echo, Plain Summary
-	// Calls is how many conversions Fairlead's handler was asked for in a LIST, at most.
+	// Calls is the highest number of conversion requests to Fairlead's handler in one LIST.
 	Calls int64
 }
 
@@ -86,7 +85,7 @@ func RunLists(ctx context.Context, o ListOptions) (results []Listed, written []W
 	return results, written, nil
 }
 
-// measure lists with each side in turn. Each of them comes after another one: who converts must change.
+// measure lists with each side in turn. The CRD must change between two sides, since it names the handler.
 func (s *shelf) measure(ctx context.Context, size int, o ListOptions) (Listed, error) {
 	listed := Listed{Size: size}
 	times := map[string][]float64{}

@@ -11,11 +11,11 @@ import (
 
 // Options of a run.
 type Options struct {
-	// Rounds is how often every case is measured on each side. Default 7.
+	// Rounds is how many times every case is measured on each side. Defaults to 7.
 	Rounds int
-	// Slot is how long a handler is called in a round, of the wall's clock. Default 200ms.
+	// Slot is how long a handler is called in a round, as elapsed time. Defaults to 200ms.
 	Slot time.Duration
-	// Progress is told when a round begins. Defaults to nil: it is not called.
+	// Progress is called when a round begins. Defaults to nil: it is not called.
 	Progress func(round, of int)
 }
 
@@ -24,7 +24,7 @@ type sample struct {
 	ns, allocs, bytes float64
 }
 
-// metrics of a sample: the suffix of its name, its unit, and where it stands.
+// metrics are the figures of a sample: the suffix of the name, the unit, and the field.
 var metrics = []struct {
 	suffix, unit string
 	of           func(sample) float64
@@ -46,8 +46,9 @@ type Result struct {
 // round holds the samples of both sides, taken one after the other.
 type round struct{ ours, stock sample }
 
-// Run measures the cases in turn, round by round, with both sides of a case next to each other in
-// time and taking turns at being first. It returns early, with the error of ctx, where that ends.
+// Run measures the cases round by round. In each round, both sides of a case follow each other, and take turns at being
+// first. It ends early with the error of ctx. Everything runs on one processor, so that the CPU time of the process is
+// that of the handler and of its garbage. Apart from the request in Cases, neither side is warmed up.
 //
 // Everything runs on one processor, so that the CPU time of the process is that of the handler and
 // of the garbage it leaves. Both sides have answered once before; neither has any other warm-up.
@@ -95,7 +96,7 @@ func (c Case) round(slot time.Duration, stockFirst bool) (r round) {
 	return r
 }
 
-// Floor is what the harness costs by itself, with the body of a case.
+// Floor returns the cost of the harness with the body of a case.
 func Floor(c Case, slot time.Duration) (ns, allocs float64) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1))
 	s := measure(newCall(floor, c.ours.body), slot)
@@ -106,7 +107,7 @@ func Floor(c Case, slot time.Duration) (ns, allocs float64) {
 const batch = 16
 
 func measure(c *call, slot time.Duration) sample {
-	// No subject pays for the garbage of the one measured before.
+	// Collect the garbage of the previous measurement, so that this one does not pay for it.
 	runtime.GC()
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)

@@ -18,7 +18,7 @@ import (
 //go:embed testdata/*.yaml
 var manifests embed.FS
 
-// load reads an object as its author wrote it.
+// load reads an object from the file of its author.
 func load(name string) (*unstructured.Unstructured, error) {
 	raw, err := manifests.ReadFile("testdata/" + name + ".yaml")
 	if err != nil {
@@ -28,14 +28,14 @@ func load(name string) (*unstructured.Unstructured, error) {
 	if err := yaml.Unmarshal(raw, &obj.Object); err != nil {
 		return nil, fmt.Errorf("testdata/%s.yaml: %w", name, err)
 	}
-	// The decoder made floats of the numbers; unstructured objects have integers.
+	// The decoder has read numbers as floats, and unstructured objects need integers.
 	if err := obj.UnmarshalJSON(encode(obj.Object)); err != nil {
 		return nil, fmt.Errorf("testdata/%s.yaml: %w", name, err)
 	}
 	return obj, nil
 }
 
-// admitted adds the metadata that an API server sets before it calls mutating webhooks.
+// admitted returns the object with the metadata that an API server sets before it calls mutating webhooks.
 func admitted(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	obj = obj.DeepCopy()
 	content := maps.Clone(obj.Object)
@@ -58,7 +58,7 @@ func admitted(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	return obj
 }
 
-// stored adds the metadata that an object has in storage.
+// stored returns the object with the metadata of a stored object.
 func stored(obj *unstructured.Unstructured) *unstructured.Unstructured {
 	obj = admitted(obj)
 	obj.SetUID("0b3c41a5-6f1b-4c39-9d3e-6a8a3f0f7c11")
@@ -76,7 +76,7 @@ func managed(obj *unstructured.Unstructured, manager, subresource string, conten
 	}
 }
 
-// fields is the set of fields of a value in the notation of managedFields.
+// fields returns the fields of a value in the notation of managedFields.
 func fields(value any, item bool) map[string]any {
 	set := map[string]any{}
 	switch value := value.(type) {
@@ -101,7 +101,7 @@ func fields(value any, item bool) map[string]any {
 	return set
 }
 
-// edited is obj with one more endpoint, on which only what is required is set.
+// edited returns obj with one more endpoint, which has only its required fields.
 func edited(obj *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	obj = obj.DeepCopy()
 	endpoints, _, err := unstructured.NestedSlice(obj.Object, "spec", "endpoints")
@@ -118,7 +118,7 @@ func typed[T any](obj *unstructured.Unstructured) (*T, error) {
 	return out, runtime.DefaultUnstructuredConverter.FromUnstructured(obj.Object, out)
 }
 
-// encode writes what has been decoded from JSON, or a type of the API, which cannot fail.
+// encode returns a value as JSON. It must come from JSON or be a type of the API, so that this cannot fail.
 func encode(value any) []byte {
 	raw, err := json.Marshal(value)
 	if err != nil {

@@ -11,7 +11,8 @@ import (
 	"time"
 )
 
-// Headers serves HTTP at an address until stop is called, and sends the header of the first request to seen.
+// Headers serves HTTP at an address such as 192.0.2.50:80 until stop is called. It sends the headers of the first request to seen, and
+// drops those of later ones.
 func Headers(at string) (seen <-chan http.Header, stop func(), err error) {
 	local, err := LocalPort(netip.MustParseAddrPort(at))
 	if err != nil {

@@ -13,43 +13,45 @@ import (
 	"time"
 )
 
-// body is that of an answer, with its faults.
+// body reads the body of a response of the API server chunk by chunk, and applies the faults that are active when a chunk arrives.
 type body struct {
 	io.Closer
-	from    *bufio.Reader
-	ctx     context.Context // that of the request
-	proxy   *Proxy
-	request Request
-	began   time.Time
-	read    func(*bufio.Reader) ([]byte, error) // the next piece: one event of a watch
-	rest    []byte
+	from      *bufio.Reader
+	ctx       context.Context // of the request
+	proxy     *Proxy
+	request   Request
+	began     time.Time                           // when the response began; Fault.Old compares it
+	readChunk func(*bufio.Reader) ([]byte, error) // of a watch, a chunk is one event
+	unread    []byte                              // the part of a chunk that the client has not read yet
 }
 
-// pieceSize is how much of a body that is no watch passes at once.
-const pieceSize = 4 << 10
+// chunkSize is the size of the chunks of a body that is no watch, in bytes.
+const chunkSize = 4 << 10
 
 func (p *Proxy) newBody(response *http.Response, request Request) *body {
 	b := &body{
-		Closer: response.Body, from: bufio.NewReaderSize(response.Body, pieceSize), ctx: response.Request.Context(), proxy: p, request: request, began: time.Now(),
+		Closer: response.Body, from: bufio.NewReaderSize(response.Body, chunkSize),
+		ctx: response.Request.Context(), proxy: p, request: request, began: time.Now(),
 	}
 	switch {
 	case request.Verb != "watch":
-		b.read = readPiece
+		b.readChunk = readBytes
 	case strings.Contains(response.Header.Get("Content-Type"), "protobuf"):
-		b.read = readFrame
+		b.readChunk = readFrame
 	default:
-		b.read = func(r *bufio.Reader) ([]byte, error) { return r.ReadBytes('\n') }
+		b.readChunk = func(r *bufio.Reader) ([]byte, error) { return r.ReadBytes('\n') }
 	}
 	return b
 }
 
-func readPiece(r *bufio.Reader) ([]byte, error) {
-	piece := make([]byte, pieceSize)
-	n, err := r.Read(piece)
-	return piece[:n], err
+// readBytes reads up to chunkSize bytes.
+func readBytes(r *bufio.Reader) ([]byte, error) {
+	chunk := make([]byte, chunkSize)
+	n, err := r.Read(chunk)
+	return chunk[:n], err
 }
 
-// readFrame reads one event in protobuf, behind its length.
+// readFrame reads one event of a watch in protobuf: four bytes with its length, and the event.
 func readFrame(r *bufio.Reader) ([]byte, error) {
 	var length [4]byte
 	if _, err := io.ReadFull(r, length[:]); err != nil {
@@ -62,23 +64,26 @@ func readFrame(r *bufio.Reader) ([]byte, error) {
 }
 
 func (b *body) Read(into []byte) (int, error) {
-	for len(b.rest) == 0 {
-		piece, err := b.read(b.from)
-		if passes, failed := b.pass(len(piece)); failed != nil {
-			return 0, failed
-		} else if passes {
-			b.rest = piece
-		}
-		if err != nil && len(b.rest) == 0 {
+	for len(b.unread) == 0 {
+		chunk, readErr := b.readChunk(b.from)
+		isPassed, err := b.pass(len(chunk))
+		if err != nil {
 			return 0, err
 		}
+		if isPassed {
+			b.unread = chunk
+		}
+		if readErr != nil && len(b.unread) == 0 {
+			return 0, readErr
+		}
 	}
-	n := copy(into, b.rest)
-	b.rest = b.rest[n:]
+	n := copy(into, b.unread)
+	b.unread = b.unread[n:]
 	return n, nil
 }
 
-// pass waits for as long as faults hold a piece back, and reports whether it passes then.
+// pass waits while faults hold a chunk of a size back. It then reports whether the chunk reaches the client, or is lost. It fails if the
+// request ends meanwhile.
 func (b *body) pass(size int) (bool, error) {
 	for {
 		mute, lose, rate := b.proxy.bodyFaults(b.request, b.began)
@@ -108,7 +113,9 @@ func (b *body) pass(size int) (bool, error) {
 	}
 }
 
-// bodyFaults are the faults that hold now for the body of a request.
+// bodyFaults returns the active faults of the body of a request that began at a time. For a watch, mute is the fault that holds its
+// events back, and lose reports that an event is dropped. rate is in bytes a second; 0 means no bound. Fault.Old leaves watches
+// alone that began after the fault was added: a test can so break one watch while the client opens another that works.
 func (p *Proxy) bodyFaults(r Request, began time.Time) (mute *Active, lose bool, rate int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// connection is one of a client, which may fall silent for good: nothing arrives any more on either side, and
-// neither side learns of it.
+// connection is a connection of a client. A test can silence it for good: no bytes arrive any more on either side, and
+// neither side sees an error.
 type connection struct {
 	net.Conn
 	silent, closed chan struct{}
@@ -39,7 +39,7 @@ func (l *listener) Accept() (net.Conn, error) {
 	return c, nil
 }
 
-// contextOf has the connection found by the handler of its requests.
+// contextOf puts the connection into the context of its requests, in which the handler finds it.
 func contextOf(ctx context.Context, c net.Conn) context.Context {
 	if ended, ok := c.(interface{ NetConn() net.Conn }); ok { // of TLS
 		c = ended.NetConn()
@@ -72,7 +72,7 @@ func (c *connection) Write(from []byte) (int, error) {
 	return c.Conn.Write(from)
 }
 
-// Close leaves a silent connection open to its client, who must find out alone.
+// Close does not close a silenced connection towards the client, which must detect the silence by itself.
 func (c *connection) Close() error {
 	c.end.Do(func() { close(c.closed) })
 	if c.isSilent() {
@@ -81,8 +81,8 @@ func (c *connection) Close() error {
 	return c.Conn.Close()
 }
 
-// SilenceConnections silences the open connections that have carried a request that matches, and returns how many
-// those are. New ones work.
+// SilenceConnections silences the open connections that have carried a request that matches, and returns how many these
+// are. New connections work.
 func (p *Proxy) SilenceConnections(m Match) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,25 +12,28 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Fault is what happens to requests. Of several that match a request, the one that was added last counts.
+// Fault changes what happens to requests. If several faults match a request, the one that was added last applies.
 type Fault struct {
-	// Match tells which requests the fault strikes. It is required.
+	// Match selects the requests that the fault applies to. Required.
 	Match Match
-	// Times is how many requests it strikes, those that are added first. Defaults to all, until it is lifted.
+	// Times is how many requests the fault applies to, the first ones after it was added. Defaults to 0: all, until it is
+	// lifted.
 	Times int
-	// Delay passes the API server's answer on so much later: the request was carried out before.
+	// Delay is the time between the response of the API server and its arrival at the client. The request is carried out
+	// before it.
 	Delay time.Duration
-	// Silent gives no answer until the fault is lifted: the request is not carried out before.
+	// Silent withholds the response until the fault is lifted. The API server receives the request only then.
 	Silent bool
-	// Answer is given instead of the API server's. Defaults to that.
+	// Answer returns the response instead of the API server. Defaults to nil: the API server responds.
 	Answer Answer
-	// Mute stops the bodies of watches, also those of watches that were open before, until the fault is lifted.
+	// Mute holds back the events of matching watches, including those that are already open, until the fault is lifted.
 	Mute bool
-	// Lose loses the events of watches, also those of watches that were open before.
+	// Lose drops the events of matching watches, including those that are already open.
 	Lose bool
-	// Old restricts Mute and Lose to the watches that are open when the fault is added. Defaults to all.
+	// Old restricts Mute and Lose to watches that were open when the fault was added, so that a client can recover by
+	// opening a new one. Defaults to false: all watches.
 	Old bool
-	// Rate bounds bodies to so many bytes a second. Defaults to no bound.
+	// Rate bounds the bodies of responses, in bytes per second. Defaults to 0: no bound.
 	Rate int
 }
 
@@ -43,20 +46,20 @@ type Active struct {
 	lifted chan struct{} // closed once it is lifted
 }
 
-// Struck is how many requests the fault has struck so far, and how many events it has lost.
+// Struck returns how many requests the fault has applied to so far, plus how many events it has dropped.
 func (a *Active) Struck() int {
 	a.proxy.mu.Lock()
 	defer a.proxy.mu.Unlock()
 	return a.struck
 }
 
-// Lift ends the fault. What it holds back goes on.
+// Lift ends the fault. Responses and events that it holds back then continue.
 func (a *Active) Lift() { a.proxy.lift(a) }
 
-// Answer makes an answer to a request.
+// Answer returns the response to a request.
 type Answer func(Request) (code int, contentType string, body []byte)
 
-// Page is the answer of a proxy that knows nothing of Kubernetes.
+// Page returns an HTML page with a status code, as a proxy does that knows nothing of Kubernetes.
 func Page(code int) Answer {
 	return func(Request) (int, string, []byte) {
 		return code, "text/html", fmt.Appendf(nil, "<html><body><h1>%d %s</h1><hr>proxy</body></html>\n", code, http.StatusText(code))
@@ -68,7 +71,8 @@ var reasons = map[int]metav1.StatusReason{
 	http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests, http.StatusInternalServerError: metav1.StatusReasonInternalError,
 }
 
-// Status is an answer as the API server of another cluster might give it, which nothing tells from the right one.
+// Status returns a Status of the API with a code. Clients cannot distinguish it from a response of their own API
+// server.
 func Status(code int) Answer {
 	return func(r Request) (int, string, []byte) {
 		body, err := json.Marshal(metav1.Status{

@@ -26,7 +26,7 @@ import (
 
 // Proxy forwards requests to the API server, with its faults. Its methods may be called from any goroutine.
 type Proxy struct {
-	// Kubeconfig is the path of a kubeconfig of clients.
+	// Kubeconfig is the path of the kubeconfig that clients of the proxy use.
 	Kubeconfig string
 
 	forward *httputil.ReverseProxy
@@ -75,7 +75,7 @@ func (p *Proxy) kubeconfig() []byte {
 		p.server.URL, base64.StdEncoding.EncodeToString(authority))
 }
 
-// Close ends the proxy and what is under way.
+// Close stops the proxy and ends the requests that are under way.
 func (p *Proxy) Close() {
 	p.end()
 	p.mu.Lock()
@@ -106,14 +106,14 @@ func (p *Proxy) lift(a *Active) {
 	}
 }
 
-// Counts are how often each request was made so far, by its String.
+// Counts returns how many times each request was made so far, by Request.String.
 func (p *Proxy) Counts() map[string]int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return maps.Clone(p.counts)
 }
 
-// strike counts a request, and returns the fault that strikes it; nil for none.
+// strike counts a request, and returns the fault that applies to it; nil if there is none.
 func (p *Proxy) strike(r *http.Request, request Request) *Active {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -132,7 +132,7 @@ func (p *Proxy) strike(r *http.Request, request Request) *Active {
 
 type requestKey struct{}
 
-// struckRequest is in the context of what is forwarded.
+// struckRequest is in the context of a request that is forwarded to the API server.
 type struckRequest struct {
 	Request
 	delay time.Duration
@@ -167,7 +167,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.forward.ServeHTTP(w, r.WithContext(context.WithValue(ctx, requestKey{}, forwarded)))
 }
 
-// modify delays an answer, and puts its body under the faults.
+// modify delays a response, and wraps its body so that the faults apply to it.
 func (p *Proxy) modify(response *http.Response) error {
 	ctx := response.Request.Context()
 	request, ok := ctx.Value(requestKey{}).(struckRequest)

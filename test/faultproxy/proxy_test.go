@@ -255,7 +255,7 @@ func TestOpenWatchesAreMutedAndLoseEvents(t *testing.T) {
 }
 
 func TestEventsInProtobufAreWhole(t *testing.T) {
-	events := [][]byte{[]byte("first"), {}, []byte(strings.Repeat("x", 2*pieceSize))}
+	events := [][]byte{[]byte("first"), {}, []byte(strings.Repeat("x", 2*chunkSize))}
 	var stream []byte
 	for _, event := range events {
 		stream = append(binary.BigEndian.AppendUint32(stream, uint32(len(event))), event...)

@@ -1,9 +1,9 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admission makes the HTTP handlers of the admission webhooks from the functions that mutate and validate objects
-// of one kind. controller-runtime decodes the objects and calls the functions. The packages of the kinds below have them, in
-// the order in which they are called.
+// Package admission creates the HTTP handlers of the admission webhooks from functions that mutate and validate objects
+// of one kind. controller-runtime decodes the objects and calls the functions. The packages of the kinds have these
+// functions, in the order in which they are called.
 //
 // An AdmissionReview passes these files:
 //
@@ -17,9 +17,8 @@
 //  7. authorize.go of the kind: the rights that its writer needs, reviewed by package authorization.
 //  8. response.go: bounded errors and warnings, which name fields as the version does that was written.
 //
-// Package warnings reads what writers are warned of.
+// Package warnings reads what the warnings to writers are about.
 //
-// The engine writes only into its response, never removes or rewrites what a user wrote, has no rule of any
-// kind, and waits for no cache. Handlers are made without a server, so that they can be tested and measured
-// alone.
+// The engine writes only its response, never removes or rewrites what a user wrote, has no rule of any kind, and waits
+// for no cache. Handlers are created without a server, so that they can be tested and measured alone.
 package admission

@@ -39,8 +39,9 @@ func Handlers[T client.Object](o Options, m Mutator[T], v Validator[T]) map[stri
 	}
 }
 
-// engine has a Mutator and a Validator behind the stock interfaces. Objects are decoded by the stock handlers: names are
-// matched exactly, and a member that T does not know is left out, since during an upgrade the CRD may be newer.
+// engine calls a Mutator and a Validator through the interfaces of controller-runtime. Its handlers, called stock here,
+// decode the objects. Names of fields are matched exactly. A field that T does not know is left out: during an upgrade,
+// the CRD may be newer.
 type engine[T client.Object] struct {
 	mutator   Mutator[T]
 	validator Validator[T]
@@ -53,18 +54,19 @@ var (
 	_ stock.Validator[client.Object] = (*engine[client.Object])(nil)
 )
 
-// call is what a handler and the method that the stock handler calls tell each other.
+// call passes values between a handler and the method that the stock handler calls.
 type call struct {
 	req     Request
-	decoded bool            // the method was called
-	patch   []byte          // RFC 6902; nil where there is nothing to change
-	fields  field.ErrorList // of Validator.Fields
+	decoded bool            // whether the method was called
+	patch   []byte          // RFC 6902; nil if nothing changes
+	fields  field.ErrorList // the errors of Validator.Fields
 }
 
 type callKey struct{}
 
-// handle has a stock handler decode the object and call its method. The stock handler takes all for creations: of an update
-// it would decode the stored object as well, and refuse the update, which may be a repair, where that fails.
+// handle makes a stock handler decode the object and call its method. The stock handler sees every review as a
+// creation. For an update, it would decode the stored object as well, and refuse the update if that fails. But the
+// update may be the repair.
 func (c *call) handle(ctx context.Context, by stock.Handler) stock.Response {
 	req := c.req
 	req.Operation = admissionv1.Create
@@ -77,8 +79,8 @@ func callOf(ctx context.Context) *call {
 	return c
 }
 
-// mutate lets pass what does not decode. The API server's own validation follows, and names the field that is wrong in the
-// version that was written. Should the schema allow what the type does not, the validating webhook refuses it.
+// mutate allows an object that does not decode. The API server validates it next, and names the invalid field in the
+// written version. If the schema allows what T does not, the validating webhook refuses the object.
 func mutate(ctx context.Context, req Request, by stock.Handler) stock.Response {
 	c := &call{req: req}
 	if resp := c.handle(ctx, by); c.decoded && !resp.Allowed {
@@ -91,7 +93,7 @@ func mutate(ctx context.Context, req Request, by stock.Handler) stock.Response {
 	return resp
 }
 
-// validate refuses what does not decode.
+// validate refuses an object that does not decode.
 func (e *engine[T]) validate(ctx context.Context, req Request, by stock.Handler) stock.Response {
 	c := &call{req: req}
 	if e.validator.Fields != nil {
@@ -108,12 +110,12 @@ func (e *engine[T]) validate(ctx context.Context, req Request, by stock.Handler)
 	return failed(apierrors.NewBadRequest(label(req) + ": " + review.Cut(resp.Result.Message, maxMessage)))
 }
 
-// Default makes the patch. It leaves obj alone, so that the stock handler makes none: that would write the whole object as
-// its type does, such as a quantity of 0.5 as 500m.
+// Default computes the patch. It does not change obj, so that the stock handler computes none. Such a patch would
+// rewrite the whole object as its type does, such as a quantity of 0.5 as 500m.
 func (e *engine[T]) Default(ctx context.Context, obj T) error {
 	c := callOf(ctx)
 	obj, _ = obj.DeepCopyObject().(T)
-	obj.SetManagedFields(nil) // they may be half of an object
+	obj.SetManagedFields(nil) // they may be half of the object
 	before, err := json.Marshal(obj)
 	if err != nil {
 		return err
@@ -128,7 +130,7 @@ func (e *engine[T]) Default(ctx context.Context, obj T) error {
 	return err
 }
 
-// change sets in obj what it leaves unset, the annotations that are stamped, and the finalizer.
+// change sets the defaults, the stamped annotations and the finalizer in obj.
 func (e *engine[T]) change(ctx context.Context, req Request, obj T) error {
 	if e.mutator.Default != nil {
 		e.mutator.Default(obj)
@@ -149,14 +151,15 @@ func (e *engine[T]) change(ctx context.Context, req Request, obj T) error {
 		}
 		obj.SetAnnotations(annotations)
 	}
-	// An update may have lost it: a replace by a manifest has no finalizers. None can be added to a deleted object.
+	// An update may have removed it, such as a replace by a manifest without finalizers. It cannot be added while the
+	// object is being deleted.
 	if name := e.mutator.Finalizer; name != "" && obj.GetDeletionTimestamp() == nil && !slices.Contains(obj.GetFinalizers(), name) {
 		obj.SetFinalizers(append(obj.GetFinalizers(), name))
 	}
 	return nil
 }
 
-// ValidateCreate validates an update as well.
+// ValidateCreate validates creations and updates.
 func (e *engine[T]) ValidateCreate(ctx context.Context, obj T) (stock.Warnings, error) {
 	c := callOf(ctx)
 	if e.validator.Validate == nil {
@@ -174,7 +177,8 @@ func (e *engine[T]) ValidateUpdate(ctx context.Context, _, obj T) (stock.Warning
 // ValidateDelete is not called.
 func (e *engine[T]) ValidateDelete(context.Context, T) (stock.Warnings, error) { return nil, nil }
 
-// stored returns the stored object of an update. One that fits no T was stored under another schema.
+// stored returns the stored object of an update. It is nil if the object does not decode as T, since it was stored
+// under another schema.
 func (e *engine[T]) stored(req Request) (none T) {
 	if req.Operation != admissionv1.Update {
 		return none

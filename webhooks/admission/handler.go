@@ -67,8 +67,8 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h.metrics.observe(req.Operation, result, time.Since(start))
 	h.options.Logger.V(1).Info("Admission", "object", label(req), "operation", req.Operation, "result", result, "user", req.UserInfo.Username)
 	if !resp.Allowed && resp.Result.Code == http.StatusServiceUnavailable {
-		// The API server repeats it on a new connection, which may lead to another replica, up to ten times within the
-		// timeout (k8s.io/client-go, rest/with_retry.go). A review in response would be final.
+		// The API server repeats the request on a new connection, which may lead to another replica, up to ten times within
+		// the timeout (k8s.io/client-go, rest/with_retry.go). A denial in the response would be final.
 		review.Refuse(http.StatusServiceUnavailable, "%s", resp.Result.Message).Respond(w)
 		return
 	}
@@ -91,7 +91,7 @@ func (h *handler) read(r *http.Request) (req Request, err error) {
 	return req, err
 }
 
-// decide responds to a review that could be read. It never panics.
+// decide returns the response to a review. It never panics.
 func (h *handler) decide(ctx context.Context, req Request) (resp stock.Response, result string) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -108,7 +108,7 @@ func (h *handler) decide(ctx context.Context, req Request) (resp stock.Response,
 		resp = failed(apierrors.NewBadRequest(fmt.Sprintf("this webhook admits %s, not %.300s: correct the rules of its configuration",
 			h.options.Kind, req.Kind)))
 	case operation == admissionv1.Delete, operation == admissionv1.Connect, req.SubResource != "":
-		resp = stock.Allowed("") // a write of the status carries the stored spec, which does not change
+		resp = stock.Allowed("") // a write of the status does not change the spec
 	case operation != admissionv1.Create && operation != admissionv1.Update:
 		resp = failed(apierrors.NewBadRequest(fmt.Sprintf("%s: operation %.50q is not known", label(req), operation)))
 	case ctx.Err() != nil:
@@ -125,7 +125,7 @@ func (h *handler) refuse(w http.ResponseWriter, err error, start time.Time) {
 	review.RespondError(w, err)
 }
 
-// label names the object of a request in a message.
+// label returns the name of the reviewed object for a message.
 func label(req Request) string {
 	return review.Cut(req.Kind.Kind, 100) + " " + review.Label(req.Namespace, req.Name)
 }

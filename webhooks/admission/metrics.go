@@ -19,13 +19,13 @@ import (
 const (
 	resultAllowed = "allowed"
 	resultPatched = "patched"
-	resultDenied  = "denied"  // by a rule
-	resultError   = "error"   // the review made no sense here, or a function failed
-	resultPanic   = "panic"   // in the function
-	resultRefused = "refused" // no review could be read
+	resultDenied  = "denied"  // a rule refused the object
+	resultError   = "error"   // the review is of another kind, or a function failed
+	resultPanic   = "panic"   // a function panicked
+	resultRefused = "refused" // the body is no review
 )
 
-// resultOf returns the result of a review that could be read and was decided without a panic.
+// resultOf returns the result of a review that was decided without a panic.
 func resultOf(resp stock.Response) string {
 	switch {
 	case resp.Allowed && resp.Patch != nil:
@@ -65,7 +65,7 @@ func (m admissionMetrics) observe(operation admissionv1.Operation, result string
 	switch operation {
 	case admissionv1.Create, admissionv1.Update, admissionv1.Delete, admissionv1.Connect:
 	default:
-		op = "unknown" // what a caller sends never becomes a label
+		op = "unknown" // a caller cannot create series
 	}
 	m.requests.WithLabelValues(m.webhook, m.kind, op, result).Inc()
 	m.seconds.WithLabelValues(m.webhook, m.kind, op).Observe(took.Seconds())

@@ -17,58 +17,59 @@ import (
 )
 
 const (
-	// DefaultMaxBody is in bytes; it holds an object and its old state at the 1.5 MiB that etcd takes of
-	// either, and the rest of the review.
+	// DefaultMaxBody is in bytes. It is enough for an object and its stored state, of at most 1.5 MiB each in etcd, and
+	// the rest of a review.
 	DefaultMaxBody = 4 << 20
-	// timeout bounds the work on a review; what the request itself allows may be less. It is the
-	// timeoutSeconds of a webhook that sets none.
+	// timeout bounds the work on a review. A shorter timeout in the request applies instead. It is the default of
+	// timeoutSeconds of a webhook.
 	timeout = 10 * time.Second
 )
 
-// Request is the request of a review. Its Kind is the version that the objects have here, its RequestKind the one that
-// the user wrote: another one where the API server converted (matchPolicy Equivalent).
+// Request is the request of a review. Its Kind is the version of the decoded objects. Its RequestKind is the version
+// that the user wrote, which differs if the API server has converted the object (matchPolicy Equivalent).
 type Request = stock.Request
 
-// Options of the handlers.
+// Options of Handlers.
 type Options struct {
-	// Kind is the one kind and version that is admitted; reviews of any other are refused.
-	// Required.
+	// Kind is the only kind and version that is admitted; reviews of others are refused. Required.
 	Kind schema.GroupVersionKind
 	// MaxBody bounds a review, in bytes. Defaults to DefaultMaxBody.
 	MaxBody int64
 	// Logger logs refused requests and panics. Defaults to logr.Discard().
 	Logger logr.Logger
-	// Registerer registers the metrics; handlers that share one share the families. Defaults to nil: metrics
-	// are not registered.
+	// Registerer registers the metrics. Handlers with the same Registerer share them. Defaults to nil: metrics are not
+	// registered.
 	Registerer prometheus.Registerer
 }
 
 // Mutator changes an object before it is validated. Its functions are called in this order, and each may be nil.
 type Mutator[T client.Object] struct {
-	// Default sets in obj what the user left unset. What it takes away stays in the object of the user.
+	// Default sets what the user left unset in obj. If it removes a field, the user's object keeps the field.
 	Default func(obj T)
-	// Stamp returns the annotations of fairlead.dev that this webhook alone decides about, with their values; an
-	// empty value removes the annotation, regardless of who wrote it. It sees obj with its defaults, and old as a
-	// Validator does. An error refuses the object, as it is where it is an API status.
+	// Stamp returns the annotations of fairlead.dev that only this webhook may set, with their values. An empty value
+	// removes the annotation. obj has its defaults; old is as in Validator.Validate. An error refuses the object. If it
+	// is an API status, it is the response.
 	Stamp func(ctx context.Context, req Request, obj, old T) (map[string]string, error)
-	// Finalizer is added to an object that is created, or updated without it, unless it is deleted. Defaults to none.
+	// Finalizer is added to objects that are created, or updated without it. It is not added to objects that are being
+	// deleted. Defaults to none.
 	Finalizer string
 }
 
 // Validator decides whether an object is admitted.
 type Validator[T client.Object] struct {
-	// Fields returns errors of fields that the schema does not check, such as names that T does not know. The objects are the
-	// JSON of the request; old is nil unless the operation is Update. Defaults to nil: the schema checks all.
+	// Fields returns errors about fields that the schema does not check, such as names that T does not have. The objects
+	// are the JSON of the request; old is nil unless the operation is Update. Defaults to nil: the schema checks all
+	// fields.
 	Fields func(obj, old []byte) field.ErrorList
-	// Validate returns warnings, and errors that refuse the object. Old is nil unless the operation is Update, and also
-	// where the stored object is so broken that it does not decode as a T. Defaults to nil: all is admitted.
+	// Validate returns warnings, and errors that refuse the object. old is nil unless the operation is Update, or if the
+	// stored object does not decode as T. Defaults to nil: all objects are admitted.
 	Validate func(ctx context.Context, req Request, obj, old T) (warnings []string, errs field.ErrorList)
 }
 
-// MutatePath is where the mutating handler of a kind is served.
+// MutatePath returns the path of the mutating handler of a kind.
 func MutatePath(kind schema.GroupVersionKind) string { return path("/mutate-", kind) }
 
-// ValidatePath is where the validating handler of a kind is served.
+// ValidatePath returns the path of the validating handler of a kind.
 func ValidatePath(kind schema.GroupVersionKind) string { return path("/validate-", kind) }
 
 func path(prefix string, kind schema.GroupVersionKind) string {

@@ -16,21 +16,22 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// operation is one of RFC 6902.
+// operation is an operation of a JSON patch (RFC 6902).
 type operation struct {
 	Op    string          `json:"op"`
 	Path  string          `json:"path"`
 	Value json.RawMessage `json:"value,omitempty"`
 }
 
-// reservedPath is where the annotations begin that a webhook may remove: only Stamp writes them.
+// reservedPath is the prefix of the annotations that the patch may remove: only Stamp may set them.
 const reservedPath = "/metadata/annotations/fairlead.dev~1"
 
 var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
-// newPatch returns the difference between an object before and after a mutation, both as their type writes them, as
-// operations on the object that a user wrote; nil where there is none. That object may have members that the type does not
-// know, and lack ones that it always writes. No operation touches either, nor removes more than reserved annotations.
+// newPatch returns the operations that repeat a mutation on the object that a user wrote; nil if there are none. before
+// and after are the object around the mutation, both as their type writes them. The written object may have fields that
+// the type does not know, and lack fields that the type always writes. No operation touches either. Reserved
+// annotations are all that is removed.
 func newPatch(written, before, after jsontext.Value) ([]byte, error) {
 	var p patch
 	p.diff("", written, before, after)
@@ -57,7 +58,7 @@ func (p *patch) diff(path string, written, before, after jsontext.Value) {
 	switch {
 	case was != nil && (is != nil || after == nil):
 		members := p.members(written)
-		if members == nil && is != nil { // the type writes an object where the user wrote none
+		if members == nil && is != nil { // the type writes an object that the user did not write
 			p.add(op, path, jsontext.Value("{}"))
 		}
 		names := maps.Clone(was)
@@ -85,10 +86,10 @@ func (p *patch) add(op, path string, value jsontext.Value) {
 	p.operations = append(p.operations, operation{op, path, json.RawMessage(value)})
 }
 
-// lenient takes all that the API server does.
+// lenient are the options that accept whatever the API server accepts.
 var lenient = []jsonv2.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
 
-// members returns the members of an object; nil where the value is none.
+// members returns the members of an object; nil if the value is no object.
 func (p *patch) members(value jsontext.Value) (members map[string]jsontext.Value) {
 	if value.Kind() == jsontext.KindBeginObject {
 		p.err = errors.Join(p.err, jsonv2.Unmarshal(value, &members, lenient...))
@@ -96,7 +97,7 @@ func (p *patch) members(value jsontext.Value) (members map[string]jsontext.Value
 	return members
 }
 
-// items returns the items of a list; nil where the value is none.
+// items returns the items of a list; nil if the value is no list.
 func (p *patch) items(value jsontext.Value) (items []jsontext.Value) {
 	if value.Kind() == jsontext.KindBeginArray {
 		p.err = errors.Join(p.err, jsonv2.Unmarshal(value, &items, lenient...))

@@ -20,8 +20,8 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
-// Bounds of a response: how many errors and warnings, and bytes of a value, of a message and of a warning. The API server
-// cuts warnings to as much where there are many (k8s.io/apiserver, pkg/endpoints/filters/warning.go).
+// The bounds of a response: how many errors and warnings, and bytes of a value, of a message and of a warning. The API
+// server truncates warnings as well (k8s.io/apiserver, pkg/endpoints/filters/warning.go).
 const (
 	maxErrors   = 50
 	maxWarnings = 50
@@ -30,15 +30,15 @@ const (
 	maxWarning  = 256
 )
 
-// failed refuses what the rules do not decide about.
+// failed returns the response for an object that the rules did not decide about.
 func failed(err *apierrors.StatusError) stock.Response {
 	resp := stock.Denied("")
 	resp.Result = &err.ErrStatus
 	return resp
 }
 
-// asWritten names fields as the version does that was written. The error refuses the object as the API server's own
-// validation would, with one cause for each field, so that kubectl prints them one below the other.
+// asWritten converts the names of fields to the version that was written. Its error is like that of the API server's
+// own validation, with one cause for each field: kubectl prints them one below the other.
 func asWritten(req Request, warnings []string, errs field.ErrorList) (stock.Warnings, error) {
 	kind := schema.GroupKind{Group: req.Kind.Group, Kind: req.Kind.Kind}
 	version := req.Kind.Version
@@ -71,14 +71,15 @@ func asWritten(req Request, warnings []string, errs field.ErrorList) (stock.Warn
 		refusal.ErrStatus.Message += ", " + note
 		refusal.ErrStatus.Details.Causes = append(refusal.ErrStatus.Details.Causes, metav1.StatusCause{Message: note, Field: "(more)"})
 	}
-	// Something could not be found out just now, such as the rights of the writer by a replica that does not reach the API server.
+	// An internal error means that something is not known now. An example is a replica that cannot ask the API server for
+	// the rights of the writer.
 	if slices.ContainsFunc(errs, func(err *field.Error) bool { return err.Type == field.ErrorTypeInternal }) {
 		refusal.ErrStatus.Code = http.StatusServiceUnavailable
 	}
 	return bounded, refusal
 }
 
-// oneLine is the text without control characters, which no header may carry.
+// oneLine returns the text without control characters, which HTTP headers must not contain.
 func oneLine(text string) string {
 	return strings.Map(func(c rune) rune {
 		if unicode.IsControl(c) {

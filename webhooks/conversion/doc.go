@@ -1,8 +1,8 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conversion is the conversion webhook: it responds to the ConversionReviews that the API server sends
-// to /convert. What the versions spell differently is in internal/spelling.
+// Package conversion is the conversion webhook: it responds to the ConversionReviews that the API server sends to
+// /convert. internal/spelling has the fields that the versions spell differently.
 //
 // A ConversionReview passes these files:
 //
@@ -12,9 +12,9 @@
 //  4. routes.go: from which version to which.
 //  5. internal/spelling, convert.go: values are moved within the text, by table.go.
 //
-// failure.go identifies an object that could not be converted, and failures.go reports it.
+// failure.go identifies an object that could not be converted, and failures.go writes an Event about it.
 //
-// It reads nothing but the request, and never drops one object to return the others: a review comes back whole
-// or as one failure that names what failed. The API server has no retry and no failure policy for conversions,
-// so every object that it stores has to convert.
+// It reads nothing but the request. It never drops one object to return the others: a review succeeds as a whole, or
+// fails with the names of the objects that failed. The API server has no retry and no failure policy for conversions,
+// so every stored object has to convert.
 package conversion

@@ -12,33 +12,31 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
-// maxIdentity bounds each part of what identifies an object, in bytes. It is what the API server allows
-// for a name.
+// maxIdentity bounds each part of an identity, in bytes. The API server allows as much for a name.
 const maxIdentity = 253
 
-// Failure is an object that could not be converted, as far as it can be read. All of it is the
-// sender's word.
+// Failure identifies an object that could not be converted, as far as its identity can be read. All fields come from
+// the sender.
 type Failure struct {
-	// APIVersion and Kind are those of the object, Desired is the version of the request, with the
-	// group.
+	// APIVersion and Kind are those of the object. Desired is the requested apiVersion.
 	APIVersion, Kind, Desired string
 	// Namespace, Name and UID are those of the object.
 	Namespace, Name, UID string
 }
 
-// identity is what identifies an object.
+// identity holds the fields that identify an object.
 type identity struct {
 	metav1.TypeMeta `json:",inline"`
 	Metadata        struct{ Namespace, Name, UID string } `json:"metadata"`
 }
 
-// identify reads what identifies an object, as far as it can be read.
+// identify reads the identity of an object as far as possible.
 func identify(object runtime.RawExtension) (is identity) {
-	_ = json.Unmarshal(object.Raw, &is) // a part of another type is left out, and the others are read all the same
+	_ = json.Unmarshal(object.Raw, &is) // a field of the wrong type stays empty, and the others are read
 	return is
 }
 
-// failure returns who failed. It holds nothing of the object's content.
+// failure returns the Failure of the object. It has nothing of the object's content.
 func (i identity) failure(desired string) Failure {
 	f := Failure{
 		APIVersion: i.APIVersion, Kind: i.Kind, Desired: desired,
@@ -50,5 +48,5 @@ func (i identity) failure(desired string) Failure {
 	return f
 }
 
-// label names the object in a message.
+// label returns the name of the object for a message.
 func (i identity) label() string { return review.Label(i.Metadata.Namespace, i.Metadata.Name) }

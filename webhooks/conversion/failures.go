@@ -22,13 +22,13 @@ type FailureRecorder struct {
 	record func(events.Event)
 }
 
-// NewFailureRecorder returns a recorder of failures of these kinds, at any version: a sender may write any
-// other into a review. Record must not block.
+// NewFailureRecorder returns a recorder for these kinds at any version; it ignores other kinds, which a sender may
+// write into a review. record must not block.
 func NewFailureRecorder(kinds []schema.GroupVersionKind, record func(events.Event)) *FailureRecorder {
 	return &FailureRecorder{kinds: kinds, record: record}
 }
 
-// Record records a failure. It is meant for Options.Failed.
+// Record writes an Event about a failure, as Options.Failed requires.
 func (r *FailureRecorder) Record(f Failure) {
 	version, err := schema.ParseGroupVersion(f.APIVersion)
 	if err != nil || !slices.ContainsFunc(r.kinds, func(known schema.GroupVersionKind) bool {

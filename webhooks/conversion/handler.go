@@ -22,19 +22,18 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
-// Path is where the handler is served; every CRD's spec.conversion names it.
+// Path is the path of the handler. spec.conversion of every CRD names it.
 const Path = "/convert"
 
 const (
-	// DefaultMaxBody is in bytes: more than the 3 MiB that an API server takes of an object, of which it
-	// asks to convert one at a time.
+	// DefaultMaxBody is in bytes. An API server accepts objects of at most 3 MiB, and has each object converted in a
+	// review of its own.
 	DefaultMaxBody = 4 << 20
-	// DefaultTimeout is how long an API server waits for a conversion; it cannot be configured
-	// there.
+	// DefaultTimeout is how long an API server waits for a conversion, which is fixed.
 	DefaultTimeout = 30 * time.Second
 )
 
-// Bounds of a failure's message: objects named, and bytes of each reason.
+// The bounds of a failure's message: how many objects it names, and bytes of each reason.
 const (
 	maxNamed  = 10
 	maxReason = 1024
@@ -42,19 +41,18 @@ const (
 
 // Options of a handler.
 type Options struct {
-	// Kinds are those of package spelling that are converted. Required: any other is refused.
+	// Kinds are the kinds that are converted; package spelling must know each. Others are refused. Required.
 	Kinds []schema.GroupKind
 	// MaxBody bounds a review, in bytes. Defaults to DefaultMaxBody.
 	MaxBody int64
-	// Timeout bounds the work on a review; what the request itself allows may be less. Default
-	// DefaultTimeout.
+	// Timeout bounds the work on a review. A shorter timeout in the request applies instead. Defaults to DefaultTimeout.
 	Timeout time.Duration
 	// Logger logs failures. Defaults to logr.Discard().
 	Logger logr.Logger
 	// Registerer exposes the metrics. Defaults to nil: metrics are not registered.
 	Registerer prometheus.Registerer
-	// Failed is called with each object that could not be converted. It must not block, and may be called
-	// from any goroutine. Defaults to nil: it is not called.
+	// Failed is called with each object that could not be converted. It must not block, and must be safe for concurrent
+	// use. Defaults to nil: it is not called.
 	Failed func(Failure)
 }
 
@@ -63,7 +61,7 @@ type handler struct {
 	maxBody int64
 	timeout time.Duration
 	log     logr.Logger
-	often   rate.Sometimes // failures and refusals in the log: a poisoned list fails eleven times a second
+	often   rate.Sometimes // bounds log lines: a LIST with a broken object may fail eleven times a second
 	failed  func(Failure)
 	metrics conversionMetrics
 	unknown counts
@@ -129,8 +127,8 @@ func (h *handler) refuse(w http.ResponseWriter, err error) {
 	review.RespondError(w, err)
 }
 
-// convert returns the objects of a review at the desired version. Its error names every object that failed, so that all
-// can be repaired at once. The time is looked at before every object: a conversion waits for nothing, so none needs a
+// convert returns the objects of a review at the desired version. Its error names every object that failed, so that a
+// user can repair all of them. It checks the time before every object: a conversion waits for nothing, so none needs a
 // context of its own.
 func (h *handler) convert(
 	ctx context.Context, patience time.Duration, req *apiextensionsv1.ConversionRequest,
@@ -160,7 +158,7 @@ func (h *handler) convert(
 	return converted, failures.err()
 }
 
-// spent returns why no caller waits for a response any more.
+// spent returns why no caller waits for the response any more; nil if one does.
 func spent(ctx context.Context, start time.Time, patience time.Duration) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -203,7 +201,7 @@ func (h *handler) find(object runtime.RawExtension, is identity, desired string)
 	return nil, errors.New("not a JSON object")
 }
 
-// failures collects what failed in a review, bounded.
+// failures collects a bounded number of failures of a review.
 type failures struct {
 	named []string
 	more  int

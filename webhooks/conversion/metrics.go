@@ -16,8 +16,7 @@ const (
 	resultFailed    = "failed"
 )
 
-// unknown labels objects whose kind or version is not registered; what a caller sends never
-// becomes a label.
+// unknown is the label of objects whose kind or version is not registered, so that a sender cannot create series.
 const unknown = "unknown"
 
 type conversionMetrics struct {

@@ -31,7 +31,7 @@ func parse(body []byte) (*apiextensionsv1.ConversionRequest, error) {
 	return got.Request, nil
 }
 
-// response writes the review that goes back: the objects, or why there are none.
+// response returns the review to send back: with the objects, or with the error.
 func response(req *apiextensionsv1.ConversionRequest, objects []runtime.RawExtension, err error) ([]byte, error) {
 	resp := &apiextensionsv1.ConversionResponse{UID: req.UID, ConvertedObjects: objects, Result: metav1.Status{Status: metav1.StatusSuccess}}
 	if err != nil {

@@ -15,31 +15,30 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/spelling"
 )
 
-// route is the way of one kind from one version to another.
+// route is how objects of one kind are converted from one version to another.
 type route struct {
 	table     spelling.Table
 	group     string
 	toVersion string
-	same      bool // from and to are one version: nothing to convert
+	same      bool // whether both versions are the same, so that nothing is converted
 	counts    counts
 }
 
-// counts are the metrics of a route. They are made when the routes are, which keeps the labels to
-// what is registered, whatever a caller sends.
+// counts are the metrics of a route. They are created with the routes, so that a sender cannot create series.
 type counts struct {
 	seconds   prometheus.Observer
 	converted prometheus.Counter
 	failed    prometheus.Counter
 }
 
-// ends are the apiVersion and the kind of an object, and the apiVersion that is desired.
+// ends identifies a route: the apiVersion and kind of an object, and the desired apiVersion.
 type ends struct{ apiVersion, kind, desired string }
 
-// routes are all ways there are. They are written once, by newRoutes.
+// routes holds all routes. newRoutes fills it once.
 type routes struct {
 	all    map[ends]*route
 	kinds  []schema.GroupKind
-	target map[string]bool // apiVersions that some kind can be converted to
+	target map[string]bool // the apiVersions that at least one kind can be converted to
 }
 
 var versions = []string{spelling.Hub, spelling.V1alpha1}
@@ -61,7 +60,7 @@ func newRoutes(kinds []schema.GroupKind, m conversionMetrics) routes {
 	return r
 }
 
-// find returns the route of an object of apiVersion and kind.
+// find returns the route for an object of an apiVersion and a kind.
 func (r routes) find(apiVersion, kind, desired string) (*route, error) {
 	if way, known := r.all[ends{apiVersion, kind, desired}]; known {
 		return way, nil

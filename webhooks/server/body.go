@@ -17,30 +17,29 @@ import (
 )
 
 const (
-	// smallBody is how many bytes of a body every connection may send. Reviews of our kinds take a few
+	// smallBody is how many bytes of a body every connection may send without a permit. Reviews of our kinds have a few
 	// kilobytes.
 	smallBody = 64 << 10
 
-	// A caller has slack, and the time that it takes at leastPace, in bytes per second, to send a body or
-	// to read a response. While others wait for the memory that it holds, it may keep the server waiting
-	// for grace, for each leastPace bytes of a body.
+	// A caller may take slack to send a body or to read a response, plus the time at leastPace, in bytes per second.
+	// While others wait for the memory that it holds, it has less time: grace for each leastPace bytes of a body.
 	slack     = 2 * time.Second
 	leastPace = 256 << 10
 
-	// longestWait bounds the wait for a turn. Half of what the caller itself waits may be less: the rest is
-	// for another replica.
+	// longestWait bounds the wait for a turn. If the caller itself has less than twice that time, the bound is half of
+	// its time. The rest is for another replica.
 	longestWait = 10 * time.Second
 )
 
-// What is read and dropped of a body whose request was refused, in bytes and in time.
+// maxDrained, in bytes, and drainTime bound what is read and dropped of the body of a refused request.
 const (
 	maxDrained = 64 << 20
 	drainTime  = 5 * time.Second
 )
 
-// boundedBody is the body of a request, and the permits that the request holds. Its caller sends the body at a
-// minimum rate; once the body is complete, the request waits for its turn and is processed; then its caller
-// reads the response at a minimum rate. What one request holds, others cannot have.
+// boundedBody is the body of a request, with the permits that the request holds. The caller must send the body at a
+// minimum rate. Once the body is complete, the request waits for its turn and is processed. The caller must then read
+// the response at a minimum rate. Other requests cannot use what this one holds.
 type boundedBody struct {
 	io.ReadCloser // the body
 	server        *Server
@@ -49,17 +48,17 @@ type boundedBody struct {
 	conn          *connections.Conn
 	path, source  string
 
-	began    time.Time     // without the time that it waited
-	lost     time.Duration // when it began: for how long this process had not run
+	began    time.Time     // moved forward by the time that it waited for permits
+	lost     time.Duration // pauses.Lost() at began
 	read     int64
 	weight   weight
-	complete bool // all of the body is there
+	complete bool // whether the whole body has arrived
 	err      error
-	aborted  atomic.Bool // it is cut off
+	aborted  atomic.Bool // whether the caller is cut off
 
-	granted int64   // how far the body may be read
-	body    permits // of the memory for bodies, beyond smallBody
-	slot    *permit // of its path, or of the memory for work where it needs much
+	granted int64   // how many bytes may be read
+	body    permits // permits for the memory of the body beyond smallBody
+	slot    *permit // a slot of its path, or memory for a request that is much work
 }
 
 func (s *Server) boundBody(w http.ResponseWriter, r *http.Request, path string) *boundedBody {
@@ -72,14 +71,14 @@ func (s *Server) boundBody(w http.ResponseWriter, r *http.Request, path string) 
 	return b
 }
 
-// extendReadDeadline sets the time by which more of the body must be there.
+// extendReadDeadline sets the time by which the next part of the body must arrive.
 func (b *boundedBody) extendReadDeadline() {
 	b.body.allowEviction(b.abort, 0)
-	paused := b.server.pauses.Lost() - b.lost // which is not the caller's fault
+	paused := b.server.pauses.Lost() - b.lost // the time that this process did not run is not the caller's fault
 	b.setReadDeadline(b.began.Add(slack + paused + time.Duration(b.read)*time.Second/leastPace))
 }
 
-// setReadDeadline sets a deadline, which only fails where there is no connection.
+// setReadDeadline sets a deadline. It fails only without a connection, as in tests.
 func (b *boundedBody) setReadDeadline(at time.Time) {
 	_ = b.control.SetReadDeadline(at)
 	if b.aborted.Load() {
@@ -120,14 +119,14 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// reserve waits for the memory of the next part of the body: as much as has arrived already, so that a body
-// that is announced and does not arrive takes none.
+// reserve waits for the memory of the next part of the body. The next part is as large as what has arrived, so that a
+// body that is announced and does not arrive takes none.
 func (b *boundedBody) reserve() error {
 	next := max(b.read, leastPace)
 	if b.request.ContentLength >= 0 {
 		next = min(next, b.request.ContentLength-b.read)
 	}
-	b.body.allowEviction(b.abort, slack) // the server makes the caller wait
+	b.body.allowEviction(b.abort, slack) // the caller is not slow while the server makes it wait
 	p, err := b.acquire(b.server.bodies, b.source, next)
 	if err != nil {
 		return err
@@ -138,10 +137,10 @@ func (b *boundedBody) reserve() error {
 	return nil
 }
 
-// awaitTurn waits until a request whose body is complete may be processed.
+// awaitTurn waits until the request may be processed. Its body must be complete.
 func (b *boundedBody) awaitTurn() (err error) {
 	b.complete = true
-	// The end of this deadline cancels the request, so it outlasts the work.
+	// When this deadline passes, the request is canceled. So it outlasts the work.
 	b.conn.SetState(connections.Working)
 	b.body.allowEviction(nil, 0)
 	b.setReadDeadline(time.Now().Add(ReadTimeout))
@@ -153,7 +152,7 @@ func (b *boundedBody) awaitTurn() (err error) {
 	return err
 }
 
-// acquire waits for a permit. The error is a refusal.
+// acquire waits for a permit. Its error is the refusal of the request.
 func (b *boundedBody) acquire(g *semaphore, source string, n int64) (*permit, error) {
 	start := time.Now()
 	p, err := g.acquire(b.request.Context(), source, n, review.Timeout(b.request.URL, 2*longestWait)/2)
@@ -164,7 +163,7 @@ func (b *boundedBody) acquire(g *semaphore, source string, n int64) (*permit, er
 	return p, nil
 }
 
-// beginResponse releases the turn. A caller that does not read its response is cut off.
+// beginResponse releases the slot of the request. It sets the time by which the caller must have read the response.
 func (b *boundedBody) beginResponse(code, size int) {
 	b.slot.release()
 	b.slot = nil
@@ -179,23 +178,22 @@ func (b *boundedBody) beginResponse(code, size int) {
 	}
 }
 
-// abort ends reading and writing.
+// abort stops reading from and writing to the connection.
 func (b *boundedBody) abort() {
 	b.aborted.Store(true)
 	past := time.Unix(1, 0)
 	_ = errors.Join(b.control.SetReadDeadline(past), b.control.SetWriteDeadline(past))
 }
 
-// release returns all permits, once the response is sent and the body no longer needed.
+// release returns all permits. Call it once the response is sent and the body is not needed any more.
 func (b *boundedBody) release() {
 	b.slot.release()
 	b.body.release()
 	b.slot, b.body = nil, nil
 }
 
-// drain sends a refusal and discards the rest of the body. A connection that is
-// closed on unread bytes is reset, and a caller that was still sending would get just that error
-// instead of what to do about its request.
+// drain sends a refusal and discards the rest of the body. If a connection is closed while bytes are unread, TCP resets
+// it. A caller that is still sending would see that error instead of the refusal.
 func (b *boundedBody) drain() {
 	if b.complete || b.request.ContentLength == 0 || b.read == 0 && b.request.Header.Get("Expect") != "" {
 		return // nothing more is coming

@@ -17,7 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Why a caller is refused, as the metric labels it.
+// The reasons for which a caller is refused, as values of the metric's label.
 const (
 	withoutCertificate = "none"
 	expiredCertificate = "expired"
@@ -25,20 +25,19 @@ const (
 	otherName          = "name"
 )
 
-// complainEvery is how often the same reason is logged. A client that reaches the port can cause any of
-// them at will.
+// complainEvery is how often the same reason is logged. Any client that reaches the port can cause each of them.
 const complainEvery = time.Hour
 
-// maxNamed bounds what is repeated of a certificate's own words.
+// maxNamed bounds the text of a certificate that a log line repeats, in bytes.
 const maxNamed = 253
 
-// errCaller marks the refusal of a certificate in the error of net/http about a handshake.
+// errCaller marks a refused certificate in net/http's error about a handshake.
 var errCaller = errors.New("the caller is refused")
 
-// clientAuth decides who may call. The certificate of a caller is verified in the handshake, and again
-// at each request, so that an authority that was taken away counts on open connections too. Without a
-// certificate only the anonymous paths answer: when the API server wants a conversion it has no way to
-// present one (k8s.io/apiextensions-apiserver/pkg/apiserver/conversion, newWebhookConverterFactory).
+// clientAuth decides who may call. It verifies the certificate of a caller in the handshake, and again at each request:
+// a removed authority then counts on open connections too. A caller without a certificate may use only the anonymous
+// paths. Conversion needs such a path: the API server cannot present a certificate there
+// (k8s.io/apiextensions-apiserver/pkg/apiserver/conversion, newWebhookConverterFactory).
 type clientAuth struct {
 	authorities func() *x509.CertPool
 	names       []string
@@ -48,7 +47,7 @@ type clientAuth struct {
 	refused     *prometheus.CounterVec
 
 	mu   sync.Mutex
-	said map[string]complaint // by reason, of which there are four
+	said map[string]complaint // by reason; there are four
 }
 
 type complaint struct {
@@ -56,7 +55,7 @@ type complaint struct {
 	leftOut int
 }
 
-// newClientAuth returns nil where callers need no certificate.
+// newClientAuth returns nil if callers need no certificate.
 func newClientAuth(o Options, now func() time.Time, refused *prometheus.CounterVec) *clientAuth {
 	if o.ClientCAs == nil {
 		return nil
@@ -70,9 +69,8 @@ func newClientAuth(o Options, now func() time.Time, refused *prometheus.CounterV
 	}
 }
 
-// configure has the handshake ask for a certificate. It is verified here and not by package
-// tls, which would not say why. Sessions are not resumed: a resumed one would bring its certificate
-// along unseen.
+// configure makes the handshake ask for a certificate. clientAuth verifies it instead of crypto/tls, which would not
+// return the reason. Sessions are not resumed: the certificate of a resumed one would not be verified.
 func (c *clientAuth) configure(config *tls.Config) {
 	if c == nil {
 		return
@@ -91,7 +89,7 @@ func (c *clientAuth) configure(config *tls.Config) {
 	}
 }
 
-// authorize returns nil where a request may be worked on.
+// authorize returns nil if a request may be processed.
 func (c *clientAuth) authorize(r *http.Request, path string) error {
 	if c == nil || slices.Contains(c.anonymous, path) {
 		return nil
@@ -107,7 +105,7 @@ func (c *clientAuth) authorize(r *http.Request, path string) error {
 	return err
 }
 
-// verify returns what is wrong with a certificate, and of which sort that is.
+// verify returns what is wrong with a certificate, and the reason for the metric.
 func (c *clientAuth) verify(chain []*x509.Certificate) (reason string, err error) {
 	leaf, intermediates := chain[0], x509.NewCertPool()
 	for _, certificate := range chain[1:] {
@@ -115,7 +113,7 @@ func (c *clientAuth) verify(chain []*x509.Certificate) (reason string, err error
 	}
 	roots := c.authorities()
 	if roots == nil {
-		roots = x509.NewCertPool() // a nil pool would mean those of the system
+		roots = x509.NewCertPool() // a nil pool would mean the system's roots
 	}
 	_, err = leaf.Verify(x509.VerifyOptions{
 		Roots: roots, Intermediates: intermediates, CurrentTime: c.now(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
@@ -136,7 +134,7 @@ func (c *clientAuth) verify(chain []*x509.Certificate) (reason string, err error
 
 func (c *clientAuth) named(name string) bool { return slices.Contains(c.names, name) }
 
-// logRefusal counts a refusal, and logs the first for each reason in an hour.
+// logRefusal counts a refusal. It logs the first one for each reason in an hour.
 func (c *clientAuth) logRefusal(reason string, err error) {
 	c.refused.WithLabelValues(reason).Inc()
 	c.mu.Lock()

@@ -14,15 +14,15 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/connections"
 )
 
-// maxQuiet bounds the silence that a drain waits for. HTTP/1.1 has no way to tell a client that an idle connection ends: a request
-// that it sends just then is lost. After DefaultDrainDelay hardly any is left that was not used, and so closed.
+// maxQuiet bounds the wait for silent connections. HTTP/1.1 cannot tell a client that an idle connection ends: a
+// request that the client sends at that time is lost. After DefaultDrainDelay, most connections have been used once
+// more, and were closed by the response.
 const maxQuiet = 2 * time.Second
 
-// drain stops the server so that no request is lost: readiness goes first, and until the endpoints
-// have followed everything is answered as before, but each answer closes its connection, so that
-// clients move away one request at a time. Then the listener closes, the connections that are open
-// are used up or fall silent, and what is in flight finishes. (controller-runtime refuses
-// connections at once: kubernetes-sigs/controller-runtime#3113.)
+// drain stops the server so that no request is lost. First the server becomes not ready. Until the endpoints have
+// followed, it still responds to each request, but closes its connection: clients move away one request at a time. Then
+// the listener closes, the open connections are used up or fall silent, and the requests in flight complete.
+// controller-runtime refuses connections at once (kubernetes-sigs/controller-runtime#3113).
 func (s *Server) drain(ctx context.Context, httpServer *http.Server, listener net.Listener, served <-chan error) error {
 	start := s.now()
 	s.readiness.close(errDraining)
@@ -48,10 +48,10 @@ func (s *Server) drain(ctx context.Context, httpServer *http.Server, listener ne
 	return err
 }
 
-// waitIdle waits until no connection is open, or none was used for the given time, counted in ticks that this
-// process was awake for: that it paused does not mean that its clients were silent. Shutdown drops a request that
-// comes after it on a connection that had none before, such as one that a client dialed ahead (net/http,
-// conn.serve), and closes idle ones just when a client may send on them.
+// waitIdle waits until no connection is open, or none was used for a time. It counts the time in ticks for which this
+// process ran: while it was suspended, its clients may have sent. Without it, Shutdown would lose requests. It closes
+// idle connections just when a client may send on them. It also drops the first request on a connection that a client
+// dialed ahead (net/http, conn.serve).
 func (s *Server) waitIdle(ctx context.Context, quiet time.Duration) {
 	const ticks = 20
 	if quiet <= 0 {
@@ -72,7 +72,7 @@ func (s *Server) waitIdle(ctx context.Context, quiet time.Duration) {
 	}
 }
 
-// trackConn counts open connections and the uses of them.
+// trackConn counts the open connections and their changes of state.
 func (s *Server) trackConn(conn net.Conn, state http.ConnState) {
 	s.used.Add(1)
 	switch state {
@@ -87,7 +87,7 @@ func (s *Server) trackConn(conn net.Conn, state http.ConnState) {
 	}
 }
 
-// waitDelay waits for the delay, or for the server to fail before that.
+// waitDelay waits for the delay, or until the server fails.
 func waitDelay(delay time.Duration, served <-chan error) error {
 	if delay <= 0 {
 		return nil

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
-// handler wraps the mux with what all webhooks need: bounds, client authentication, metrics and recovery of panics.
+// handler wraps the mux with what all webhooks need: bounds, client authentication, metrics and recovery from panics.
 func (s *Server) handler() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		keepHeaders(r)
@@ -39,12 +39,12 @@ func (s *Server) handler() http.Handler {
 			s.metrics.seconds.WithLabelValues(path).Observe(time.Since(start).Seconds())
 			s.metrics.requests.WithLabelValues(path, strconv.Itoa(out.code)).Inc()
 		}()
-		// First: a caller without the right must take neither memory nor a slot.
+		// This check comes first: a caller without the right must take neither memory nor a slot.
 		if err := s.clientAuth.authorize(r, path); err != nil {
 			review.Refuse(http.StatusForbidden, "%s", err).Respond(out)
 			return
 		}
-		if r.ContentLength == 0 { // a request with a body waits for a slot once the body was read
+		if r.ContentLength == 0 { // a request with a body waits for a slot after its body is read
 			if err := body.awaitTurn(); err != nil { //nolint:contextcheck // it has the context of the request
 				review.Refuse(http.StatusServiceUnavailable, "%s", err).Respond(out)
 				return
@@ -57,7 +57,7 @@ func (s *Server) handler() http.Handler {
 			out.WriteHeader(http.StatusOK)
 		}
 		if out.code >= http.StatusBadRequest {
-			body.release() // the slot, before the rest of the body is discarded
+			body.release() // frees the slot before the rest of the body is discarded
 			body.drain()
 		}
 	})
@@ -69,8 +69,8 @@ const unmatched = "unmatched"
 // kept are the headers that this server and its handlers read.
 var kept = []string{"Connection", "Content-Encoding", "Content-Type", "Expect", "Traceparent"}
 
-// keepHeaders removes all other headers. Parsed, they may take a hundred times the memory of their text, and they would be kept
-// until the body was read.
+// keepHeaders removes all headers except kept. Parsed headers can take a hundred times the memory of their text, until
+// the body is read.
 func keepHeaders(r *http.Request) {
 	all := r.Header
 	r.Header = make(http.Header, len(kept))
@@ -81,7 +81,8 @@ func keepHeaders(r *http.Request) {
 	}
 }
 
-// recoverPanic recovers the panic of a handler. Handlers of reviews recover those of converters and rules themselves.
+// recoverPanic recovers from the panic of a handler. Handlers of reviews recover from those of converters and rules
+// themselves.
 func (s *Server) recoverPanic(out *response, path string) {
 	p := recover()
 	if p == nil {
@@ -93,13 +94,13 @@ func (s *Server) recoverPanic(out *response, path string) {
 	s.metrics.panics.WithLabelValues(path).Inc()
 	s.log.Error(fmt.Errorf("panic: %v", p), "A webhook panicked", "path", path, "stack", string(debug.Stack()))
 	if out.code != 0 {
-		// Part of the response is sent already: only a closed connection shows that it is incomplete.
+		// Part of the response is already sent. Only a closed connection shows the client that it is incomplete.
 		panic(http.ErrAbortHandler) //nolint:forbidigo // net/http offers no other way to do it
 	}
 	review.Refuse(http.StatusInternalServerError, "the webhook panicked; the operator's log has the stack").Respond(out)
 }
 
-// response records the code, and closes the connection after a response while the server drains.
+// response records the status code. While the server drains, it closes the connection after the response.
 type response struct {
 	http.ResponseWriter
 	draining func() bool

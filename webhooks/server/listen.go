@@ -17,7 +17,7 @@ import (
 // listen opens the port.
 func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	var config net.ListenConfig
-	// A stop that comes first is for the drain to see, not for the listener.
+	// The listener is opened even if the server is already asked to stop: the drain then closes it.
 	listener, err := config.Listen(context.WithoutCancel(ctx), "tcp", s.options.address())
 	if err != nil {
 		return nil, explain(s.options.address(), err)
@@ -32,7 +32,7 @@ func (s *Server) listen(ctx context.Context) (net.Listener, error) {
 	}), secured), nil
 }
 
-// explain adds to an error of listening what to do about it.
+// explain adds to an error of the listener what to do about it.
 func explain(address string, err error) error {
 	remedy := "correct the webhook server's host and port"
 	switch {

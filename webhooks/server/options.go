@@ -16,16 +16,17 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// DefaultDrainDelay outlasts the removal of an endpoint in common clusters. Options take a zero literally.
+// DefaultDrainDelay is longer than the removal of an endpoint takes in common clusters. It is for callers: DrainDelay 0
+// means no delay.
 const DefaultDrainDelay = 10 * time.Second
 
 // Timeouts of http.Server.
 const (
 	readHeaderTimeout = 5 * time.Second
-	ReadTimeout       = 40 * time.Second // its end cancels the request, so it outlasts a conversion
+	ReadTimeout       = 40 * time.Second // a request is canceled when it passes, so it is longer than a conversion
 	WriteTimeout      = 45 * time.Second
-	// idleTimeout outlasts the 90 s after which an API server closes a connection. A server that closes first loses
-	// the request that its client has just sent on it, and an API server tries no webhook again.
+	// idleTimeout is longer than the 90 s after which an API server closes an idle connection. A server that closes first
+	// loses the request that its client sends at that time, and an API server does not retry a webhook.
 	idleTimeout = 2 * time.Minute
 )
 
@@ -38,64 +39,61 @@ const (
 	DefaultMemory         = 144 << 20
 )
 
-// Options of a Server.
+// Options of New.
 type Options struct {
-	// Host is the address to listen on. Defaults to "": all of them.
+	// Host is the address to listen on. Defaults to "": all addresses.
 	Host string
-	// Port is the port to listen on; 0 takes a free one, which Addr returns.
+	// Port is the port to listen on; 0 means a free port, which Addr returns.
 	Port int
 
-	// Certificate returns the serving certificate, on every handshake. Required.
+	// Certificate returns the serving certificate. It is called for every handshake. Required.
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
-	// CABundle returns the PEM bundle that is published to clients; nil, or nil returned,
-	// where another component publishes it.
+	// CABundle returns the PEM bundle that is published to clients. It is nil, or returns nil, if another component
+	// publishes the bundle.
 	CABundle func() []byte
-	// ServerName is the DNS name that clients use, such as fairlead-webhook.fairlead-system.svc.
-	// Default "": the handshake with itself does not look at the name.
+	// ServerName is the DNS name that clients use, such as fairlead-webhook.fairlead-system.svc. Defaults to "": the self
+	// check does not verify the name.
 	ServerName string
 
 	// MinTLSVersion is tls.VersionTLS12 or tls.VersionTLS13. Defaults to TLS 1.3.
 	MinTLSVersion uint16
-	// CipherSuites for TLS 1.2; those of 1.3 are fixed. Defaults to Go's choice. Suites that Go calls
+	// CipherSuites are those for TLS 1.2; those of TLS 1.3 are fixed. Defaults to Go's choice. Suites that Go calls
 	// insecure are refused.
 	CipherSuites []uint16
 
-	// ClientCAs returns the authorities that sign the certificates of callers, on every handshake
-	// and request; nil returned trusts no caller. Defaults to nil: callers need no certificate.
+	// ClientCAs returns the authorities of the callers' certificates. It is called for every handshake and request; if it
+	// returns nil, no caller is trusted. Defaults to nil: callers need no certificate.
 	ClientCAs func() *x509.CertPool
-	// ClientNames are the common names or DNS names of which a caller's certificate must have one.
-	// Defaults to any certificate of ClientCAs.
+	// ClientNames are common names or DNS names. The certificate of a caller must have one of them. Defaults to none: any
+	// certificate of ClientCAs is accepted.
 	ClientNames []string
-	// Anonymous are the registered paths that answer callers without a certificate all the same.
-	// Defaults to none.
+	// Anonymous are registered paths that callers without a certificate may use. Defaults to none.
 	Anonymous []string
 
-	// DrainDelay is how long the server goes on serving after its context has ended, so that
-	// no request is sent here any more when it closes; 0 is none. See DefaultDrainDelay.
+	// DrainDelay is how long the server continues to serve after its context has ended, until no client sends requests
+	// here any more. 0 means no delay. See DefaultDrainDelay.
 	DrainDelay time.Duration
-	// DrainTimeout bounds the wait for requests in flight after that. Defaults to DefaultDrainTimeout.
+	// DrainTimeout bounds the wait for requests in flight after DrainDelay. Defaults to DefaultDrainTimeout.
 	DrainTimeout time.Duration
 
-	// MaxConnections bounds open connections. A further one takes the place of one that has kept the
-	// server waiting for a second or more; while there is none, it waits in the listener's queue. Default
+	// MaxConnections bounds open connections. A further one replaces a connection whose client has kept the server
+	// waiting for a second or more. If there is none, it waits in the listener's queue. Defaults to
 	// DefaultMaxConnections.
 	MaxConnections int
-	// MaxInFlight bounds the requests worked on, for each path. Further ones wait, as a conversion that is
-	// turned away may not be tried again. A request counts from when its body is there until its answer
-	// begins. Defaults to DefaultMaxInFlight.
+	// MaxInFlight bounds the requests that are processed at a time, for each path. Further ones wait, since clients may
+	// not retry a refused conversion. A request counts from the end of its body to the begin of its response. Defaults to
+	// DefaultMaxInFlight.
 	MaxInFlight int
-	// Memory bounds, in bytes and by an estimate, what requests hold that are no small ones: a third of it
-	// is for bodies above 64 KiB, and two thirds for work on requests that may cost more than 1 MiB.
-	// Defaults to DefaultMemory.
+	// Memory bounds the estimated memory of large requests, in bytes. A third is for bodies above 64 KiB. Two thirds are
+	// for processing requests that may cost more than 1 MiB. Defaults to DefaultMemory.
 	Memory int64
 
-	// Logger logs start, readiness and stop, and, within bounds, connection errors. Defaults
-	// to logr.Discard().
+	// Logger logs start, readiness and stop, and a bounded number of connection errors. Defaults to logr.Discard().
 	Logger logr.Logger
 	// Registerer exposes the metrics. Defaults to nil: metrics are not registered.
 	Registerer prometheus.Registerer
 
-	// Now is the time that certificates are checked at. Defaults to time.Now.
+	// Now returns the time at which certificates are verified. Defaults to time.Now.
 	Now func() time.Time
 }
 
@@ -161,7 +159,7 @@ func (o Options) tlsConfig() *tls.Config {
 		GetCertificate: o.Certificate,
 		MinVersion:     o.MinTLSVersion,
 		CipherSuites:   o.CipherSuites,
-		// The API server uses HTTP/1.1 for webhooks, so HTTP/2 would only add what can go wrong.
+		// The API server uses HTTP/1.1 for webhooks. HTTP/2 would only add faults.
 		NextProtos: []string{"http/1.1"},
 	}
 }

@@ -28,8 +28,8 @@ type readiness struct {
 
 	mu          sync.Mutex
 	reason      error             // why it is not ready; nil when it is
-	certificate *x509.Certificate // that was proven, where reason is nil
-	closed      bool              // no result follows
+	certificate *x509.Certificate // the certificate of the last good self check, if reason is nil
+	closed      bool              // whether the server is not ready for good
 	changed     chan struct{}     // closed on the next result
 }
 
@@ -38,13 +38,13 @@ func (r *readiness) init(gauge prometheus.Gauge, log logr.Logger) {
 	gauge.Set(0)
 }
 
-// proven makes the server ready with this certificate.
+// proven makes the server ready: it has checked itself with this certificate.
 func (r *readiness) proven(certificate *x509.Certificate) { r.set(nil, certificate, false) }
 
-// failed makes it not ready until it is proven again.
+// failed makes the server not ready until its next good self check.
 func (r *readiness) failed(reason error) { r.set(reason, nil, false) }
 
-// close makes it not ready for good.
+// close makes the server not ready for good.
 func (r *readiness) close(reason error) { r.set(reason, nil, true) }
 
 func (r *readiness) set(reason error, certificate *x509.Certificate, final bool) {
@@ -80,7 +80,7 @@ func (r *readiness) verdict(now time.Time) (changed <-chan struct{}, err error) 
 	return r.changed, err
 }
 
-// Ready returns why the server cannot be used, or nil. It costs no handshake.
+// Ready returns why the server cannot be used, or nil. It returns the last result and makes no handshake.
 func (s *Server) Ready() error {
 	_, err := s.readiness.verdict(s.now())
 	if err != nil {
@@ -89,8 +89,7 @@ func (s *Server) Ready() error {
 	return nil
 }
 
-// WaitReady returns when the server is ready, or with the reason why it was not when the context
-// ended.
+// WaitReady waits until the server is ready. If ctx ends first, it returns why the server is not.
 func (s *Server) WaitReady(ctx context.Context) error {
 	for {
 		changed, err := s.readiness.verdict(s.now())

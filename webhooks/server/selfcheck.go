@@ -20,15 +20,15 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/internal/review"
 )
 
-// Pace of the server's look at itself.
+// The intervals of the self check.
 const (
-	firstRetry       = 20 * time.Millisecond // doubled up to lookEvery
-	lookEvery        = time.Second           // for another certificate or bundle, which costs nothing
-	handshakeEvery   = 5 * time.Second       // though nothing changed
-	handshakeTimeout = 5 * time.Second       // for the answer as well
+	firstRetry       = 20 * time.Millisecond // doubles up to lookEvery
+	lookEvery        = time.Second           // how often the certificate and the bundle are compared, without a handshake
+	handshakeEvery   = 5 * time.Second       // how often the handshake is repeated if nothing has changed
+	handshakeTimeout = 5 * time.Second       // includes the response
 )
 
-// proof is what the last good handshake was about.
+// proof holds the inputs of the last good handshake.
 type proof struct {
 	chain  [][]byte
 	bundle []byte
@@ -40,7 +40,7 @@ func (p *proof) covers(chain [][]byte, bundle []byte, now time.Time) bool {
 		bytes.Equal(p.bundle, bundle) && slices.EqualFunc(p.chain, chain, bytes.Equal)
 }
 
-// watch keeps the readiness true to what a client would meet, until the context ends.
+// watch sets the readiness by repeated self checks until ctx ends.
 func (s *Server) watch(ctx context.Context) {
 	var last *proof
 	wait := firstRetry
@@ -77,8 +77,8 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// look compares the certificate and the bundle with the last proof, and proves them again by a
-// handshake where they differ or the proof is old.
+// look compares the certificate and the bundle with the last proof. If they differ or the proof is old, it makes a
+// handshake.
 func (s *Server) look(ctx context.Context, last *proof) (*proof, *x509.Certificate, error) {
 	certificate, err := s.certificate()
 	if err != nil {
@@ -134,7 +134,7 @@ func leafOf(certificate *tls.Certificate) (*x509.Certificate, error) {
 	return leaf, nil
 }
 
-// current returns an error unless a certificate is valid at a time.
+// current returns an error if a certificate is not valid at a time.
 func current(certificate *x509.Certificate, now time.Time) error {
 	switch {
 	case now.Before(certificate.NotBefore):
@@ -148,8 +148,8 @@ func current(certificate *x509.Certificate, now time.Time) error {
 // selfPath is the path of the self check. Any client may call it, and learns whether the server is blocked.
 const selfPath = "/self-check"
 
-// serveSelf responds once the request could have been worked on, on every path: it waits for its turn as
-// all others do.
+// serveSelf responds once a request could have been processed on every path. It waits for its turn as other requests
+// do.
 func (s *Server) serveSelf(w http.ResponseWriter, r *http.Request) {
 	t := s.boundBody(w, r, selfPath)
 	defer t.release()
@@ -158,7 +158,7 @@ func (s *Server) serveSelf(w http.ResponseWriter, r *http.Request) {
 	}
 	for path, slots := range s.slots.all() {
 		if path == selfPath {
-			continue // whose turn it is
+			continue // its turn has come at this path
 		}
 		p, err := slots.acquire(r.Context(), t.source, 1, handshakeTimeout*4/5)
 		if err != nil {
@@ -170,13 +170,13 @@ func (s *Server) serveSelf(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 }
 
-// handshake connects to the server as the API server does, over the network and against the CA
-// that was published, and sends a request, because each part alone being right does not make the whole work.
+// handshake connects to the server as the API server does, over the network and against the published CA, and sends a
+// request. It tests all parts together: each can be correct while the whole does not work.
 func (s *Server) handshake(ctx context.Context, bundle []byte) error {
 	ctx, cancel := context.WithTimeout(ctx, handshakeTimeout)
 	defer cancel()
 	var dialer net.Dialer
-	// An unspecified address such as [::] dials this machine.
+	// An unspecified address such as [::] dials the local machine.
 	raw, err := dialer.DialContext(ctx, "tcp", s.Addr().String())
 	if err != nil {
 		return fmt.Errorf("it cannot reach itself: %w", err)
@@ -199,7 +199,7 @@ func (s *Server) handshake(ctx context.Context, bundle []byte) error {
 	return nil
 }
 
-// askItself sends a request with a body, and wants an answer to it.
+// askItself sends a request with a body, and requires a response.
 func askItself(ctx context.Context, conn net.Conn) error {
 	if by, ok := ctx.Deadline(); ok {
 		if err := conn.SetDeadline(by); err != nil {
@@ -217,13 +217,13 @@ func askItself(ctx context.Context, conn net.Conn) error {
 	}
 	defer func() { _ = answer.Body.Close() }()
 	if answer.StatusCode != http.StatusOK {
-		said, _ := io.ReadAll(io.LimitReader(answer.Body, 1024)) // what of it there is
+		said, _ := io.ReadAll(io.LimitReader(answer.Body, 1024)) // as much of the body as can be read
 		return fmt.Errorf("%s: %s", answer.Status, said)
 	}
 	return nil
 }
 
-// verify checks the chain against the bundle, or, without one, against itself.
+// verify checks the chain against the bundle. Without a bundle, it checks the chain against itself.
 func (s *Server) verify(chain []*x509.Certificate, bundle []byte) error {
 	if len(chain) == 0 {
 		return errors.New("no certificate was presented")

@@ -12,17 +12,16 @@ import (
 )
 
 const (
-	// grace is how long the server waits for a caller before its permit is taken for another one. It is shorter
-	// than slack, which applies where no other one waits.
+	// grace is how long a caller may be slow before its permit is taken for another caller. It is shorter than slack,
+	// which applies if no other caller waits.
 	grace = 250 * time.Millisecond
-	// evictEvery is how often those who wait look for a caller that can be evicted.
+	// evictEvery is how often waiting callers look for a slow caller to evict.
 	evictEvery = 50 * time.Millisecond
 )
 
-// semaphore bounds how much is held at once, such as bytes. The next permit goes to the caller whose source
-// holds least: many requests of one source wait for each other, and not in front of those of another one. Of
-// one source, the last and the first to arrive are served in turns: an endless series must not stay in front
-// of a single request, and no request must wait forever.
+// semaphore bounds how much is held at a time, such as bytes. The next permit goes to the source that holds least, so
+// that many requests of one source do not delay those of another. Within a source, the newest and the oldest request
+// take turns. An endless series then does not stay in front of a single request, and no request waits forever.
 type semaphore struct {
 	size int64
 
@@ -34,16 +33,16 @@ type semaphore struct {
 	oldest   bool      // the next turn is that of the oldest
 }
 
-// permit is what a caller has of a semaphore, or waits for.
+// permit is a caller's share of a semaphore, granted or waited for.
 type permit struct {
 	semaphore *semaphore
 	source    string
 	n         int64
 	granted   chan struct{} // closed when it is granted
 
-	cut     func()        // ends a caller that is slow; nil while it cannot be evicted
-	since   time.Time     // since when the server waits for it
-	waited  time.Duration // for how long the server waited before that
+	cut     func()        // ends the caller if it is slow; nil while it must not be evicted
+	since   time.Time     // when the server began to wait for the caller; zero if it does not
+	waited  time.Duration // how long the server had waited for the caller before that
 	evicted bool
 }
 
@@ -51,7 +50,7 @@ func newSemaphore(size int64) *semaphore {
 	return &semaphore{size: size, bySource: make(map[string]int64), held: make(map[*permit]struct{})}
 }
 
-// acquire waits for n, or for the whole size where n is more, for no longer than wait and until ctx ends.
+// acquire waits for n, or for the whole size if n is larger. It waits until ctx ends, and no longer than wait.
 func (s *semaphore) acquire(ctx context.Context, source string, n int64, wait time.Duration) (*permit, error) {
 	p := &permit{semaphore: s, source: source, n: min(n, s.size), granted: make(chan struct{})}
 	s.mu.Lock()
@@ -82,7 +81,7 @@ func (s *semaphore) acquire(ctx context.Context, source string, n int64, wait ti
 	}
 }
 
-// release returns the permit, or ends the wait for it. A nil permit holds nothing.
+// release returns the permit, or ends the wait for it. On a nil permit it does nothing.
 func (p *permit) release() {
 	if p == nil {
 		return
@@ -107,8 +106,8 @@ func (p *permit) release() {
 	g.grant()
 }
 
-// allowEviction sets how to end the caller, which counts as slow once the server has waited for it for longer
-// than allowed; nil means that it must not be ended.
+// allowEviction sets the function that ends the caller if it is slow: if the server has waited for it for longer than
+// allowed. With a nil function, the caller must not be ended.
 func (p *permit) allowEviction(cut func(), allowed time.Duration) {
 	if p == nil {
 		return
@@ -140,7 +139,7 @@ func (p *permit) waitedFor(now time.Time) time.Duration {
 	return p.waited + now.Sub(p.since)
 }
 
-// grant gives permits to those who are next, as long as there is room.
+// grant grants permits to the next waiting callers while there is room.
 func (s *semaphore) grant() {
 	for len(s.waiting) > 0 {
 		next := s.next()
@@ -157,7 +156,8 @@ func (s *semaphore) grant() {
 	}
 }
 
-// next returns the last, or the first, of those whose source holds least.
+// next returns the index of the waiting caller whose turn is next: the newest or the oldest of the source that holds
+// least.
 func (s *semaphore) next() (at int) {
 	for i, p := range s.waiting {
 		if least := s.bySource[s.waiting[at].source]; s.bySource[p.source] < least || s.bySource[p.source] == least && !s.oldest {
@@ -167,8 +167,8 @@ func (s *semaphore) next() (at int) {
 	return at
 }
 
-// evict ends as many slow callers as the next one needs, of the source that holds most and the slowest
-// first.
+// evict ends as many slow callers as the next one needs. It begins with the source that holds most, and its slowest
+// caller.
 func (s *semaphore) evict() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -222,7 +222,7 @@ func (all permits) release() {
 	}
 }
 
-// semaphores are those of the paths, one for each.
+// semaphores holds a semaphore for each path.
 type semaphores struct {
 	size int64
 

@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/pauses"
 )
 
-// Server serves webhooks. Make it with New; it is started once.
+// Server serves webhooks. Create it with New, and start it once.
 type Server struct {
 	options Options
 	log     logr.Logger
@@ -30,10 +30,10 @@ type Server struct {
 	now     func() time.Time
 
 	readiness  readiness
-	clientAuth *clientAuth // nil: every client may call
-	slots      semaphores  // of each path: one for each request worked on
-	work       *semaphore  // memory of requests that are much work, which have no slot
-	heavy      int         // how many of these may be worked on at once
+	clientAuth *clientAuth // nil if every client may call
+	slots      semaphores  // by path; each request that is processed holds one
+	work       *semaphore  // memory of heavy requests, which hold no slot
+	heavy      int         // how many heavy requests may be processed at a time
 	bodies     *semaphore  // memory of bodies above smallBody
 	pauses     pauses.Meter
 	inFlight   atomic.Int64
@@ -43,12 +43,12 @@ type Server struct {
 
 	mu         sync.Mutex
 	paths      map[string]bool
-	misplaced  []error // registrations that failed, for Start to return
+	misplaced  []error // failed registrations; Start returns them
 	started    bool
 	listenAddr net.Addr
 }
 
-// New returns a server. Start returns an error for invalid options.
+// New returns a server. Start returns an error if the options are invalid.
 func New(o Options) *Server {
 	o = o.withDefaults()
 	s := &Server{
@@ -69,8 +69,7 @@ func New(o Options) *Server {
 	return s
 }
 
-// Register serves a handler at a path. A second handler for a path is an error that Start
-// returns.
+// Register serves a handler at a path. If the path is taken, Start returns an error.
 func (s *Server) Register(path string, handler http.Handler) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -89,15 +88,15 @@ func (s *Server) Register(path string, handler http.Handler) {
 	s.mux.Handle(path, handler)
 }
 
-// Addr is where the server listens; nil before it does.
+// Addr returns the address on which the server listens; nil before that.
 func (s *Server) Addr() net.Addr {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.listenAddr
 }
 
-// Start serves until the context ends, and drains then. It returns when no request is left, with
-// an error where it could not listen, or had to cut requests off.
+// Start serves until ctx ends, and then drains. It returns when no request is left. It returns an error if it could not
+// listen, or had to end requests.
 func (s *Server) Start(ctx context.Context) error {
 	if err := s.begin(); err != nil {
 		return fmt.Errorf("webhook server: %w", err)
@@ -106,7 +105,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("webhook server: %w", err)
 	}
-	// Requests outlive the order to stop: their contexts must not end with it.
+	// Requests outlive ctx, since the drain completes them.
 	httpServer := s.httpServer(context.WithoutCancel(ctx))
 	watching, stopWatching := context.WithCancel(ctx)
 	var watcher sync.WaitGroup
@@ -141,8 +140,8 @@ func (s *Server) begin() error {
 	return errors.Join(append(s.misplaced, s.options.check())...)
 }
 
-// maxHeader is in bytes; package net/http reads 4 KiB beyond it. In memory a header may take thirty times
-// that, and any client may send one. API servers send some hundred bytes.
+// maxHeader bounds the header of a request, in bytes; net/http accepts 4 KiB more. A parsed header may take thirty
+// times its size in memory, and any client may send one. API servers send some hundred bytes.
 const maxHeader = 4 << 10
 
 func (s *Server) httpServer(base context.Context) *http.Server {
@@ -161,7 +160,7 @@ func (s *Server) httpServer(base context.Context) *http.Server {
 		MaxHeaderBytes:    maxHeader,
 		ErrorLog: connections.NewErrorLog(connections.LogOptions{
 			Logger: s.log, Message: "Webhook connection error", Handshakes: s.metrics.handshakeFailures,
-			Ignore: errCaller, // logged with its reason, and less often
+			Ignore: errCaller, // clientAuth logs these, with their reasons
 		}),
 	}
 }

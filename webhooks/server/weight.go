@@ -5,24 +5,24 @@ package server
 
 import "bytes"
 
-// What a review costs at most, in bytes of memory, as TestNoReviewCostsMoreThanItsWeight measures it.
+// The highest costs of a review, in bytes of memory. TestNoReviewCostsMoreThanItsWeight measures them.
 const (
 	costPerByte  = 12
 	costPerValue = 200
 )
 
-// lightWork is up to which cost requests are worked on side by side, in bytes. Reviews of our kinds cost a
-// fraction of that.
+// lightWork is the cost up to which requests hold a slot rather than memory, in bytes. Reviews of our kinds cost a
+// fraction of it.
 const lightWork = 1 << 20
 
-// weight is what is known of a body without reading it as JSON.
+// weight is what determines the cost of a body, counted without parsing its JSON.
 type weight struct{ bytes, values int64 }
 
-// signs are what is before or after a value or a name. Those within strings count as well: a string
-// may hold JSON, as that of kubectl's last applied configuration.
+// signs are the characters before or after a value or a name. They count within strings too, since a string may hold
+// JSON, such as kubectl's last applied configuration.
 var signs = [][]byte{{','}, {':'}, {'{'}, {'['}}
 
-// add takes a part of the body into account.
+// add adds a part of the body.
 func (w *weight) add(part []byte) {
 	w.bytes += int64(len(part))
 	for _, sign := range signs {
@@ -32,7 +32,7 @@ func (w *weight) add(part []byte) {
 
 func (w *weight) cost() int64 { return costPerByte*w.bytes + costPerValue*w.values }
 
-// Cost is what the work on a review may cost at most, in bytes of memory.
+// Cost returns the highest cost of processing a review, in bytes of memory.
 func Cost(body []byte) int64 {
 	var w weight
 	w.add(body)

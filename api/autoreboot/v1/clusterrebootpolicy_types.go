@@ -9,8 +9,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// ClusterRebootPolicy makes a RebootPolicy of its own name in each of the selected namespaces that has a workload for it, and
-// keeps these in step with its template.
+// ClusterRebootPolicy creates a RebootPolicy of its own name in each selected namespace that has a workload for it. It
+// keeps these policies as its template says.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -31,12 +31,12 @@ type ClusterRebootPolicy struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	// spec says which policy is made, and where.
+	// spec defines which policy is created, and in which namespaces.
 	//
 	// +required
 	Spec ClusterRebootPolicySpec `json:"spec,omitzero"`
 
-	// status says where the policy was made.
+	// status reports where the policy was created.
 	//
 	// +kubebuilder:default:={"observedGeneration":-1}
 	// +structType=atomic
@@ -53,32 +53,32 @@ type ClusterRebootPolicyList struct {
 	Items           []ClusterRebootPolicy `json:"items"`
 }
 
-// ClusterRebootPolicySpec says which policy is made, and where.
+// ClusterRebootPolicySpec defines which policy is created, and in which namespaces.
 type ClusterRebootPolicySpec struct {
 	// namespaceSelector selects namespaces by their labels. An empty one selects all.
 	//
 	// +required
 	NamespaceSelector *common.LabelSelector `json:"namespaceSelector,omitempty"`
 
-	// template is the policy that is made in each selected namespace with a workload that one of its targets takes, and that
-	// no other RebootPolicy of the namespace takes.
+	// template is the policy that is created. A selected namespace gets it if one of its targets takes a workload there
+	// that no other RebootPolicy takes.
 	//
 	// +required
 	Template RebootPolicyTemplate `json:"template,omitzero"`
 }
 
-// RebootPolicyTemplate is a RebootPolicy that is made in several namespaces.
+// RebootPolicyTemplate is a RebootPolicy that is created in several namespaces.
 type RebootPolicyTemplate struct {
-	// spec of the policy: `kubectl explain rebootpolicy.spec` describes its fields. Each name in it is one of the namespace in
-	// which the policy is made.
+	// spec of the policy: `kubectl explain rebootpolicy.spec` describes its fields. Names in it refer to objects of the
+	// namespace in which the policy is created.
 	//
 	// +required
 	Spec RebootPolicySpec `json:"spec,omitzero"`
 }
 
-// ClusterRebootPolicyStatus says where the policy was made.
+// ClusterRebootPolicyStatus reports where the policy was created.
 type ClusterRebootPolicyStatus struct {
-	// conditions are Ready and, while the object waits for a person, Stalled.
+	// conditions are Ready and, while a user must act, Stalled.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
@@ -86,7 +86,8 @@ type ClusterRebootPolicyStatus struct {
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 
-	// observedGeneration is the metadata.generation that the status is about; -1 before the first.
+	// observedGeneration is the most recent generation that the operator has reconciled. It is -1 before the first
+	// reconcile.
 	//
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -96,17 +97,18 @@ type ClusterRebootPolicyStatus struct {
 	// +optional
 	Namespaces *int32 `json:"namespaces,omitempty"`
 
-	// policies is in how many of them the policy is as the template says.
+	// policies is how many of these namespaces have the policy as the template says.
 	//
 	// +optional
 	Policies *int32 `json:"policies,omitempty"`
 
-	// refusedNamespaces is in how many of them it could not be made, changed or deleted.
+	// refusedNamespaces is in how many of them the policy could not be created, changed or deleted.
 	//
 	// +optional
 	RefusedNamespaces *int32 `json:"refusedNamespaces,omitempty"`
 
-	// refusals are those of ten of these namespaces, first those of the API server, each by name.
+	// refusals lists up to ten of these namespaces. Those in which the API server refused a write come first. Each group
+	// is sorted by name.
 	//
 	// +kubebuilder:validation:MaxItems=10
 	// +listType=map
@@ -115,23 +117,23 @@ type ClusterRebootPolicyStatus struct {
 	Refusals []NamespaceRefusal `json:"refusals,omitempty"`
 }
 
-// NamespaceRefusal is why the policy of one namespace is not as the template says.
+// NamespaceRefusal explains why the policy of one namespace is not as the template says.
 type NamespaceRefusal struct {
-	// namespace in which it is not.
+	// namespace is the name of the namespace.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Namespace string `json:"namespace,omitempty"`
 
-	// reason is one of those of the condition Ready.
+	// reason is a reason of the condition Ready.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Reason string `json:"reason,omitempty"`
 
-	// message has the words of the API server.
+	// message is the message of the API server.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
@@ -139,5 +141,6 @@ type NamespaceRefusal struct {
 	Message string `json:"message,omitempty"`
 }
 
-// ClusterPolicyLabel is on a RebootPolicy that a ClusterRebootPolicy has made, with its name.
+// ClusterPolicyLabel is on each RebootPolicy that a ClusterRebootPolicy created. Its value is the name of the
+// ClusterRebootPolicy.
 const ClusterPolicyLabel = "autoreboot.fairlead.dev/cluster-policy"

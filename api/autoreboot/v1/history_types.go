@@ -7,11 +7,11 @@ import "github.com/fairlead-dev/fairlead/api/common"
 
 // Results of a restart (status.history[].result).
 const (
-	// ResultSucceeded was verified.
+	// ResultSucceeded means that the restart was verified.
 	ResultSucceeded = "Succeeded"
-	// ResultFailed was not verified in time, or could not be done.
+	// ResultFailed means that the restart was not verified in time, or could not be carried out.
 	ResultFailed = "Failed"
-	// ResultSuperseded was not needed any more: the workload had been rolled out since.
+	// ResultSuperseded means that the restart was no longer needed: another rollout had replaced the pods.
 	ResultSuperseded = "Superseded"
 )
 
@@ -19,7 +19,7 @@ const (
 type RestartRecord struct {
 	common.Record `json:",inline"`
 
-	// triggers are the names of the triggers that fired for it. RestartNow is the annotation.
+	// triggers are the names of the triggers that fired for it. RestartNow means the annotation.
 	//
 	// +kubebuilder:validation:MaxItems=17
 	// +kubebuilder:validation:items:MaxLength=63
@@ -32,7 +32,7 @@ type RestartRecord struct {
 	// +required
 	Target common.WorkloadReference `json:"target,omitzero"`
 
-	// requests count those of all verification.probes, from the start of the restart to its end. Absent where there are no
+	// requests counts those of all verification.probes, from the start of the restart to its end. It is absent without
 	// probes.
 	//
 	// +optional

@@ -5,7 +5,7 @@ package v1
 
 import "github.com/fairlead-dev/fairlead/api/common"
 
-// Reasons of a RebootPolicy, by the first condition or entry of the status that has them. Reasons has what each means.
+// Reasons of a RebootPolicy, by the first condition or entry of the status that has them. Reasons explains each.
 const (
 	ReasonWatching         = "Watching"
 	ReasonDeleting         = common.ReasonDeleting
@@ -93,7 +93,7 @@ const (
 	ReasonNoAddresses     = "NoAddresses"
 )
 
-// Reasons of Events, beside those of Ready.
+// Reasons of Events. Events use reasons of Ready as well.
 const (
 	EventRestartExpected   = "RestartExpected"
 	EventTriggerRecovered  = "TriggerRecovered"
@@ -121,7 +121,8 @@ const (
 	ClusterReasonChangedRepeatedly = "ChangedRepeatedly"
 )
 
-// Reasons of a RebootPolicy. Those of Waiting are in the order in which they are checked: the first that applies is reported.
+// Reasons explains each reason of a RebootPolicy. Those of Waiting are in the order in which they are checked: the
+// first that applies is reported.
 var Reasons = []common.Reason{
 	{On: "Ready=True", Name: ReasonWatching,
 		Meaning: "Everything that the policy names is watched; a restart that waits or failed does not change this."},
@@ -361,7 +362,7 @@ var Reasons = []common.Reason{
 		Remedy:  "Change spec.template of the ClusterRebootPolicy instead."},
 }
 
-// ClusterReasons are those of a ClusterRebootPolicy.
+// ClusterReasons explains each reason of a ClusterRebootPolicy.
 var ClusterReasons = []common.Reason{
 	{On: "Ready=True", Name: ClusterReasonInStep,
 		Meaning: "Each selected namespace with a workload for the policy has the policy of the template."},

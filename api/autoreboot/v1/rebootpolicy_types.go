@@ -36,12 +36,12 @@ type RebootPolicy struct {
 	// +optional
 	metav1.ObjectMeta `json:"metadata,omitzero"`
 
-	// spec says what to restart, when, and how carefully.
+	// spec defines what to restart, when, and how carefully.
 	//
 	// +required
 	Spec RebootPolicySpec `json:"spec,omitzero"`
 
-	// status says what was observed and done.
+	// status reports what was observed and done.
 	//
 	// +kubebuilder:default:={"observedGeneration":-1}
 	// +structType=atomic
@@ -58,32 +58,31 @@ type RebootPolicyList struct {
 	Items           []RebootPolicy `json:"items"`
 }
 
-// RebootPolicySpec says what to restart, when, and how carefully.
+// RebootPolicySpec defines what to restart, when, and how carefully.
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.triggers) || !self.triggers.exists(t, t.type == 'Probe') || has(self.cooldown)",message="cooldown is required with a Probe trigger"
 // +kubebuilder:validation:XValidation:rule="!has(self.triggers) || !self.triggers.exists(t, t.type == 'PodAge') || !has(self.cooldown) || self.triggers.all(t, !has(t.podAge) || duration(t.podAge.max) >= duration(self.cooldown) || !t.podAge.max.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.cooldown.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$'))",message="podAge.max must not be below cooldown"
 type RebootPolicySpec struct {
-	// suspend stops the policy from starting restarts. One that has begun is still verified. The
-	// default is false.
+	// suspend stops the policy from starting restarts. A restart that has begun is still verified. The default is false.
 	//
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// dryRun lets the policy decide and report without ever acting. The default is false.
+	// dryRun makes the policy report the restarts that it would start, without starting them. The default is false.
 	//
 	// +optional
 	DryRun *bool `json:"dryRun,omitempty"`
 
-	// serviceAccountName is a ServiceAccount of the policy's namespace in whose name restarts are
-	// done: its rights are then the limit, at any time. Without one the operator acts in its own
-	// name, after the author of the policy was found to have the right to what it does.
+	// serviceAccountName is a ServiceAccount of the namespace in whose name restarts are carried out. Its rights are the
+	// limit at any time. Without it, the operator acts in its own name: admission has checked that the writer of the
+	// policy has the right to what it does.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	ServiceAccountName string `json:"serviceAccountName,omitempty"`
 
-	// targets are the workloads to restart, all in the policy's own namespace, at most 100 with
+	// targets are the workloads to restart, in the namespace of the policy. At most 100 workloads are watched, including
 	// those that selectors match.
 	//
 	// +kubebuilder:validation:MinItems=1
@@ -93,14 +92,14 @@ type RebootPolicySpec struct {
 	// +required
 	Targets []Target `json:"targets,omitempty"`
 
-	// compatibility names another project whose annotations on workloads and sources count beside those of Fairlead:
+	// compatibility is another project whose annotations on workloads and sources count in addition to those of Fairlead:
 	// Reloader or Wave. By default none do.
 	//
 	// +optional
 	Compatibility Compatibility `json:"compatibility,omitempty"`
 
-	// triggers are the reasons for a restart; any one of them is enough. Without any, the policy restarts its targets
-	// by the annotation restart-now alone, and declares what they depend on by its gates.
+	// triggers are the reasons for a restart; each one alone is enough. Without any, the policy restarts its targets only
+	// by the annotation restart-now, and its gates declare what they depend on.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
@@ -108,31 +107,30 @@ type RebootPolicySpec struct {
 	// +optional
 	Triggers []Trigger `json:"triggers,omitempty"`
 
-	// strategy is the way a workload is restarted. The default is a RolloutRestart.
+	// strategy is how a workload is restarted. The default is RolloutRestart.
 	//
 	// +optional
 	Strategy *Strategy `json:"strategy,omitempty"`
 
-	// debounce gathers triggers that come close together into one restart.
+	// debounce combines triggers that fire within a short time into one restart.
 	//
 	// +optional
 	Debounce *Debounce `json:"debounce,omitempty"`
 
-	// cooldown is the least time between the end of a target's verified restart and its next one for what repeats: Probe, PodAge
-	// and Schedule triggers, and content that comes back to what it was. Content that is new does not wait for it. It must be
-	// given with a Probe trigger, since a probe that a restart does not heal would otherwise fire without end. Without one the
-	// default is 0s.
+	// cooldown is the minimum time between the end of a target's verified restart and its next one. It applies to Probe,
+	// PodAge and Schedule triggers, and to content that returns to an earlier value; new content does not wait. With a
+	// Probe trigger it is required, since a probe that a restart does not heal would fire forever. The default is 0s.
 	//
 	// +optional
 	Cooldown *common.Duration `json:"cooldown,omitempty"`
 
-	// limit is the most restarts of each target within a span of time. Once a target reaches it, the policy
-	// stalls until a person acts, and says who wrote the content. The default is 6 restarts within 1h.
+	// limit is the maximum number of restarts of each target within a span of time. When a target reaches it, the policy
+	// stalls until a user acts, and reports who wrote the content. The default is 6 restarts within 1h.
 	//
 	// +optional
 	Limit *Limit `json:"limit,omitempty"`
 
-	// retry repeats a restart whose verification failed.
+	// retry defines how a restart is repeated after its verification failed.
 	//
 	// +optional
 	Retry *Retry `json:"retry,omitempty"`
@@ -144,8 +142,7 @@ type RebootPolicySpec struct {
 
 	common.Calendar `json:",inline"`
 
-	// gates are conditions that must hold for a restart to start. One that cannot be read is
-	// closed.
+	// gates are conditions that must hold for a restart to start. A gate that cannot be read is closed.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
@@ -153,12 +150,12 @@ type RebootPolicySpec struct {
 	// +optional
 	Gates []Gate `json:"gates,omitempty"`
 
-	// verification decides whether a restart succeeded.
+	// verification defines when a restart has succeeded.
 	//
 	// +optional
 	Verification *Verification `json:"verification,omitempty"`
 
-	// historyLimit is how many restarts that have ended the status remembers, from 1 to 50. The default is 10.
+	// historyLimit is how many restarts that have ended the status keeps, from 1 to 50. The default is 10.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=50
@@ -177,7 +174,7 @@ const (
 	CompatibilityWave     Compatibility = "Wave"
 )
 
-// OptIn says which of the workloads that a selector matches are targets.
+// OptIn defines which of the workloads that a selector matches are targets.
 //
 // +kubebuilder:validation:Enum=All;Annotation
 type OptIn string
@@ -185,8 +182,8 @@ type OptIn string
 const (
 	// OptInAll takes every workload that the selector matches.
 	OptInAll OptIn = "All"
-	// OptInAnnotation takes those that have the annotation fairlead.dev/restart-on-change, or one of the project that
-	// compatibility names which means the same.
+	// OptInAnnotation takes those with the annotation fairlead.dev/restart-on-change, or with an equivalent one of the
+	// project that compatibility names.
 	OptInAnnotation OptIn = "Annotation"
 )
 
@@ -198,17 +195,17 @@ const (
 // +kubebuilder:validation:XValidation:rule="has(self.kind) || !has(self.group) || self.group in ['apps', 'argoproj.io']",message="kind is required with a group other than apps and argoproj.io"
 // +kubebuilder:validation:XValidation:rule="!has(self.kind) || (has(self.group) && self.group == 'argoproj.io' ? self.kind == 'Rollout' : has(self.group) && self.group != 'apps' ? self.kind.matches('^[A-Z][A-Za-z0-9]*$') : self.kind in ['Deployment', 'StatefulSet', 'DaemonSet'])",message="kind must be Deployment, StatefulSet or DaemonSet, with group argoproj.io Rollout, or with another group a name such as CloneSet",fieldPath=".kind"
 type Target struct {
-	// group is the API group of the workloads: apps, argoproj.io for those of Argo Rollouts, or that of a kind which the operator's
-	// configuration has in rebootPolicies.workloads, such as apps.kruise.io. The default is apps.
+	// group is the API group of the workloads: apps, argoproj.io for Argo Rollouts, or one in rebootPolicies.workloads of
+	// the operator's configuration, such as apps.kruise.io. The default is apps.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Group string `json:"group,omitempty"`
 
-	// kind of the workloads: Deployment, StatefulSet or DaemonSet, with group argoproj.io Rollout, or with another group its kind
-	// in rebootPolicies.workloads of the operator's configuration. Without it, which only the first two groups allow, selector
-	// selects the workloads of all kinds of the group.
+	// kind of the workloads: Deployment, StatefulSet or DaemonSet. With group argoproj.io it is Rollout, with another
+	// group a kind that rebootPolicies.workloads names. Without kind, selector selects the workloads of all kinds of the
+	// group; only apps and argoproj.io allow that.
 	//
 	// +optional
 	Kind common.WorkloadKind `json:"kind,omitempty"`
@@ -220,21 +217,21 @@ type Target struct {
 	// +optional
 	Name string `json:"name,omitempty"`
 
-	// selector selects workloads by their own labels (not those of their pods). An empty one selects all workloads of
-	// the namespace. One with the annotation fairlead.dev/ignore: "true", or fairlead.dev/restart-on-change: "false", is
-	// not selected.
+	// selector selects workloads by their own labels, not by those of their pods. An empty one selects all workloads of
+	// the namespace. A workload with the annotation fairlead.dev/ignore: "true", or fairlead.dev/restart-on-change:
+	// "false", is not selected.
 	//
 	// +optional
 	Selector *common.LabelSelector `json:"selector,omitempty"`
 
-	// optIn is All or Annotation: whether selector selects every workload that it matches, or only those whose
-	// annotations ask for restarts. The default is All.
+	// optIn is All, which takes every workload that selector matches, or Annotation, which takes those whose annotations
+	// request restarts. The default is All.
 	//
 	// +optional
 	OptIn *OptIn `json:"optIn,omitempty"`
 
-	// wave orders the targets: a lower wave is restarted and verified before a higher one starts.
-	// From 0 to 99. The default is 0.
+	// wave orders the targets, from 0 to 99. All targets of a lower wave are restarted and verified before a higher wave
+	// starts. The default is 0.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=99
@@ -248,11 +245,11 @@ type Target struct {
 type StrategyType string
 
 const (
-	// StrategyRolloutRestart annotates the pod template, as kubectl rollout restart does, and
-	// leaves the rollout to the workload's controller. Of a Rollout it sets spec.restartAt.
+	// StrategyRolloutRestart annotates the pod template, as kubectl rollout restart does. The workload's controller then
+	// rolls it out. For an Argo Rollout it sets spec.restartAt.
 	StrategyRolloutRestart StrategyType = "RolloutRestart"
-	// StrategyEvict evicts the pods through the eviction API, respecting disruption budgets, and
-	// leaves the template alone: for workloads whose owner reverts changes of the template.
+	// StrategyEvict evicts the pods through the eviction API, which respects disruption budgets. It does not change the
+	// template: use it if the owner of the workload reverts such changes.
 	StrategyEvict StrategyType = "Evict"
 )
 
@@ -265,17 +262,16 @@ type Strategy struct {
 	// +required
 	Type StrategyType `json:"type,omitempty"`
 
-	// evict tunes type Evict.
+	// evict configures the strategy of type Evict.
 	//
 	// +optional
 	Evict *EvictStrategy `json:"evict,omitempty"`
 }
 
-// EvictStrategy tunes how pods are evicted.
+// EvictStrategy configures how pods are evicted.
 type EvictStrategy struct {
-	// maxUnavailable is how many pods of the target may be unavailable at once because of this
-	// restart: a number, or a percentage of the desired pods, rounded down but never below one
-	// unless it is 0 itself, which evicts nothing. The default is 1.
+	// maxUnavailable is how many pods of the target this restart may make unavailable at once. It is a number, or a
+	// percentage of the desired pods, rounded down but never below one. Zero evicts no pod. The default is 1.
 	//
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=5
@@ -283,8 +279,7 @@ type EvictStrategy struct {
 	// +optional
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 
-	// timeout bounds the time that one pod's eviction is tried while a budget refuses it, at most
-	// 24h. The default is 10m.
+	// timeout is how long the eviction of one pod is retried while a budget refuses it, at most 24h. The default is 10m.
 	//
 	// +kubebuilder:validation:XValidation:rule="duration(self) <= duration('24h') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="must be at most 24h"
 	// +optional

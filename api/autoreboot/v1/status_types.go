@@ -10,11 +10,11 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// RebootPolicyStatus says what was observed and done. It is the policy's only memory: what is
-// recorded here survives a restart of the operator and a change of leader.
+// RebootPolicyStatus reports what was observed and done. It is the only memory of the policy: it survives a restart of
+// the operator and a change of the leader.
 type RebootPolicyStatus struct {
-	// conditions are Ready, Waiting, Progressing, Verified, DisruptionBudgetBlocks and Suspended, which are present from the
-	// first reconcile on, and Stalled, which is absent when normal.
+	// conditions are Ready, Waiting, Progressing, Verified, DisruptionBudgetBlocks and Suspended, which are present from
+	// the first reconcile on. Stalled is absent while all is normal.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
@@ -34,8 +34,8 @@ type RebootPolicyStatus struct {
 	// +optional
 	WatchedTargets *int32 `json:"watchedTargets,omitempty"`
 
-	// nextAllowedTime is when a restart may start next, as far as windows and blackouts go. It is
-	// absent while one may start at any time, and where none ever may: the conditions Ready and Waiting then say so.
+	// nextAllowedTime is when windows and blackouts next allow a restart. It is absent while they allow one, and if they
+	// never do: Ready and Waiting then say so.
 	//
 	// +optional
 	NextAllowedTime *metav1.Time `json:"nextAllowedTime,omitempty"`
@@ -45,39 +45,38 @@ type RebootPolicyStatus struct {
 	// +optional
 	LastRestartTime *metav1.Time `json:"lastRestartTime,omitempty"`
 
-	// handledRestartNow is the token of the annotation autoreboot.fairlead.dev/restart-now that was handled last: a restart
-	// for it was planned or not needed, or the policy had it when it was first observed.
+	// handledRestartNow is the token of the annotation autoreboot.fairlead.dev/restart-now that was handled last. Either
+	// a restart for it was planned or not needed, or the policy already had it when it was first observed.
 	//
 	// +optional
 	HandledRestartNow common.Token `json:"handledRestartNow,omitempty"`
 
-	// verifiedRestartNow is the token of that annotation once each target's restart for it was verified or was not needed. It
-	// is what a pipeline waits for; a restart that fails leaves it as it was.
+	// verifiedRestartNow is the last such token for which the restart of each target was verified or not needed. A
+	// pipeline can wait for it. It does not change if a restart fails.
 	//
 	// +optional
 	VerifiedRestartNow common.Token `json:"verifiedRestartNow,omitempty"`
 
-	// handledResume is the token of the annotation autoreboot.fairlead.dev/resume that was handled last: it ended a halt, or
-	// the policy had it when a halt began.
+	// handledResume is the token of the annotation autoreboot.fairlead.dev/resume that was handled last. Either it ended
+	// a halt, or the policy already had it when a halt began.
 	//
 	// +optional
 	HandledResume common.Token `json:"handledResume,omitempty"`
 
-	// pendingApproval identifies the restarts that wait for a person to approve them, where a gate has the type Approval. The
-	// annotation autoreboot.fairlead.dev/approve with this value approves exactly these: another one that becomes due has
-	// another value.
+	// pendingApproval identifies the restarts that wait for an approval, if a gate has the type Approval. The annotation
+	// autoreboot.fairlead.dev/approve with this value approves exactly these. When another restart becomes due, the value
+	// changes.
 	//
 	// +optional
 	PendingApproval common.Token `json:"pendingApproval,omitempty"`
 
-	// handledApprove is the token of that annotation that was handled last: it has approved restarts, or what it is for did
-	// not wait any more.
+	// handledApprove is the token of that annotation that was handled last. Either it approved restarts, or those that it
+	// identifies no longer waited.
 	//
 	// +optional
 	HandledApprove common.Token `json:"handledApprove,omitempty"`
 
-	// halt says why the policy starts no restart until a person changes the spec or sets the resume annotation.
-	// It is absent when normal.
+	// halt is present while the policy starts no restart until a user changes the spec or sets the resume annotation.
 	//
 	// +optional
 	Halt *Halt `json:"halt,omitempty"`
@@ -90,7 +89,7 @@ type RebootPolicyStatus struct {
 	// +optional
 	Triggers []TriggerStatus `json:"triggers,omitempty"`
 
-	// inFlight are the restarts that have been decided on and have not ended.
+	// inFlight are the restarts that are planned or have begun, and have not ended.
 	//
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=map
@@ -98,8 +97,8 @@ type RebootPolicyStatus struct {
 	// +optional
 	InFlight []InFlightRestart `json:"inFlight,omitempty"`
 
-	// targets are the workloads that the policy watches, at most 100: what each was last restarted
-	// for, and what it waits for.
+	// targets are the workloads that the policy watches, at most 100: what each was last restarted for, and what it waits
+	// for.
 	//
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=map
@@ -108,8 +107,8 @@ type RebootPolicyStatus struct {
 	// +optional
 	Targets []TargetStatus `json:"targets,omitempty"`
 
-	// unselectedTargets are workloads that the policy watched and does not select any more, while they exist: what each
-	// was last restarted for, and the restart that it is owed. Both count where the policy selects the workload again.
+	// unselectedTargets are existing workloads that the policy watched and no longer selects. They keep what each was
+	// last restarted for, and the restart that is due. Both apply again once the policy selects the workload.
 	//
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=map
@@ -126,11 +125,11 @@ type RebootPolicyStatus struct {
 	History []RestartRecord `json:"history,omitempty"`
 }
 
-// Halt says why a policy starts no more restarts. Its reason is VerificationFailed, LimitReached or TargetReverted.
+// Halt explains why a policy starts no more restarts. Its reason is VerificationFailed, LimitReached or TargetReverted.
 type Halt struct {
 	common.Halt `json:",inline"`
 
-	// target is the workload that halted the policy.
+	// target is the workload whose restart halted the policy.
 	//
 	// +required
 	Target common.WorkloadReference `json:"target,omitzero"`
@@ -143,11 +142,11 @@ type Halt struct {
 type TriggerState string
 
 const (
-	// TriggerIdle has nothing to act on.
+	// TriggerIdle means that nothing asks for a restart.
 	TriggerIdle TriggerState = "Idle"
-	// TriggerPending has fired, and its restart has not ended.
+	// TriggerPending means that the trigger has fired, and that its restart has not ended.
 	TriggerPending TriggerState = "Pending"
-	// TriggerUnknown cannot be observed, such as a source that may not be read.
+	// TriggerUnknown means that what the trigger watches cannot be observed, such as a source that may not be read.
 	TriggerUnknown TriggerState = "Unknown"
 )
 
@@ -160,15 +159,15 @@ type TriggerStatus struct {
 	// +required
 	Name string `json:"name,omitempty"`
 
-	// fingerprint is a digest of what the targets were last restarted for, keyed with a secret of the
-	// installation, so that it reveals nothing about the content.
+	// fingerprint is a digest of what the targets were last restarted for. It is keyed with a secret of the installation,
+	// so that it reveals nothing about the content.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Fingerprint string `json:"fingerprint,omitempty"`
 
-	// lastObservedTime is when a change of what the trigger watches was last observed.
+	// lastObservedTime is when the operator last observed a change of what the trigger watches.
 	//
 	// +optional
 	LastObservedTime *metav1.Time `json:"lastObservedTime,omitempty"`
@@ -183,8 +182,8 @@ type TriggerStatus struct {
 	// +optional
 	State TriggerState `json:"state,omitempty"`
 
-	// reason is one word for a state of Unknown, such as SourceNotFound; Settling goes with Pending where
-	// addresses have changed, and count once they have stayed for a while.
+	// reason explains the state Unknown in one word, such as SourceNotFound. With the state Pending, Settling means that
+	// addresses have changed, and that they count once they have stayed for a while.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
@@ -199,17 +198,18 @@ type TriggerStatus struct {
 type RestartPhase string
 
 const (
-	// PhasePlanned is recorded before the workload is touched, so that no restart happens twice.
+	// PhasePlanned means that the restart is stored and that the workload is not touched yet, so that no restart happens
+	// twice.
 	PhasePlanned RestartPhase = "Planned"
-	// PhaseRollingOut waits for the workload's controller to finish the rollout.
+	// PhaseRollingOut means that the operator waits for the workload's controller to finish the rollout.
 	PhaseRollingOut RestartPhase = "RollingOut"
-	// PhaseEvicting evicts pods and waits for their successors.
+	// PhaseEvicting means that the operator evicts pods and waits for their replacements.
 	PhaseEvicting RestartPhase = "Evicting"
-	// PhaseSoaking watches the workload for the time of verification.soak.
+	// PhaseSoaking means that the operator watches the new pods for verification.soak.
 	PhaseSoaking RestartPhase = "Soaking"
 )
 
-// InFlightRestart is a restart that has been decided on and has not ended.
+// InFlightRestart is a restart that is planned or has begun, and has not ended.
 type InFlightRestart struct {
 	// id of the restart, unique in the policy.
 	//
@@ -230,7 +230,7 @@ type InFlightRestart struct {
 	// +required
 	Name string `json:"name,omitempty"`
 
-	// uid of the workload: a successor of the same name is not what was restarted.
+	// uid of the workload. A new workload of the same name was not restarted.
 	//
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=1
@@ -247,19 +247,19 @@ type InFlightRestart struct {
 	// +optional
 	FirstRequestTime *metav1.Time `json:"firstRequestTime,omitempty"`
 
-	// startTime is when the restart was decided on.
+	// startTime is when the restart was planned.
 	//
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// podCutoffTime is when the restart was decided on, by the clock of the API server, or a second after the newest pod was
-	// created: the restart replaces the pods that were created before.
+	// podCutoffTime is the time before which the pods to replace were created, by the clock of the API server. It is when
+	// the restart was planned, or a second after the newest pod was created.
 	//
 	// +optional
 	PodCutoffTime *metav1.Time `json:"podCutoffTime,omitempty"`
 
-	// generation of the workload that has this restart. Where a later one does not, the owner of the workload
-	// has reverted the restart.
+	// generation is the generation of the workload that has this restart. If a later generation lacks the restart, the
+	// owner of the workload has reverted it.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +optional
@@ -270,7 +270,7 @@ type InFlightRestart struct {
 	// +optional
 	PhaseTime *metav1.Time `json:"phaseTime,omitempty"`
 
-	// blockedTime is since when a disruption budget has refused every eviction of this restart.
+	// blockedTime is when the first of an unbroken series of evictions was refused by a disruption budget.
 	//
 	// +optional
 	BlockedTime *metav1.Time `json:"blockedTime,omitempty"`
@@ -282,56 +282,55 @@ type InFlightRestart struct {
 	// +optional
 	BlockedBy string `json:"blockedBy,omitempty"`
 
-	// desired is how many pods the workload should have had when the soak began: those that are added
-	// later are not what was restarted.
+	// desired is how many pods the workload should have had when the soak began. Pods that are added later were not
+	// restarted.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Desired *int32 `json:"desired,omitempty"`
 
-	// partition is how many pods the workload's partition kept as they were when the restart was decided on. More than
-	// these are not kept by a partition that is raised later: the restart is not verified without them.
+	// partition is how many pods the partition of the workload kept unchanged when the restart was planned. If the
+	// partition is raised later, the restart is not verified without the further pods.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Partition *int32 `json:"partition,omitempty"`
 
-	// template is a digest of the pod template when the restart was decided on, without the annotations of a
-	// restart. Where the template is that one again, the owner of the workload has reverted the restart; any
-	// other template is a new revision.
+	// template is a digest of the pod template when the restart was planned, without the annotations of a restart. If the
+	// workload has this template again, its owner has reverted the restart. Any other template is a new revision.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=32
 	// +optional
 	Template string `json:"template,omitempty"`
 
-	// containerRestarts is how often containers of the new pods had restarted when the soak began, as far as that may have been
-	// before their pods were first ready: those are forgiven. Absent where none had.
+	// containerRestarts is how many restarts of containers the new pods had before they were first ready. They do not
+	// count against verification.maxContainerRestarts. It is absent if there was none.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ContainerRestarts int32 `json:"containerRestarts,omitempty"`
 
-	// refusal is why the API server refused the latest eviction, other than for a disruption budget, or the latest try to
-	// begin the restart. Until evictions are allowed, verification.timeout does not pass. It is absent when normal.
+	// refusal is why the API server refused the latest eviction, or the latest attempt to begin the restart, other than
+	// for a disruption budget. Until evictions are allowed, verification.timeout does not elapse.
 	//
 	// +optional
 	Refusal *Refusal `json:"refusal,omitempty"`
 
-	// message is what its record is to say besides how it ended, such as that it is for new content after a failure. It is
-	// absent where there is nothing to say.
+	// message is what is known of the record's message before the end, such as that the restart is for new content. It is
+	// absent if there is nothing to say.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// unavailableTime is since when fewer pods are available in the soak. It is absent when normal.
+	// unavailableTime is since when fewer pods than desired are available in the soak. It is absent while all are.
 	//
 	// +optional
 	UnavailableTime *metav1.Time `json:"unavailableTime,omitempty"`
 
-	// triggers are the names of the triggers that fired for it. RestartNow is the annotation.
+	// triggers are the names of the triggers that fired for it. RestartNow means the annotation.
 	//
 	// +kubebuilder:validation:MaxItems=17
 	// +kubebuilder:validation:items:MaxLength=63
@@ -339,8 +338,8 @@ type InFlightRestart struct {
 	// +optional
 	Triggers []string `json:"triggers,omitempty"`
 
-	// probes count the requests of verification.probes from the start of the restart to the start of its phase, or to the
-	// first that failed and may not.
+	// probes count the requests of verification.probes from the start of the restart to the start of its current phase.
+	// After one failure too many, they count to that failure.
 	//
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=atomic
@@ -348,9 +347,9 @@ type InFlightRestart struct {
 	Probes []common.ProbeRequests `json:"probes,omitempty"`
 }
 
-// Refusal is a request that the API server refused, such as by a policy, a webhook, a quota or a missing right.
+// Refusal is a request that the API server refused, such as for a policy, a webhook, a quota or a missing right.
 type Refusal struct {
-	// lastAttemptTime is when it was refused. It is tried again a minute later.
+	// lastAttemptTime is when the request was refused. It is repeated a minute later.
 	//
 	// +required
 	LastAttemptTime metav1.Time `json:"lastAttemptTime,omitzero"`
@@ -362,7 +361,7 @@ type Refusal struct {
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// message says what was refused, in the words of the API server.
+	// message is the message of the API server.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512

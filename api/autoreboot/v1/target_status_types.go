@@ -24,15 +24,15 @@ type TargetStatus struct {
 	// +required
 	Name string `json:"name,omitempty"`
 
-	// uid of the workload: one that was recreated has new baselines.
+	// uid of the workload. A recreated workload has new baselines.
 	//
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=1
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 
-	// baselines are what the target was last restarted for, or what existed when the policy first selected it. A
-	// difference from its baseline requires a restart.
+	// baselines are what the target was last restarted for, or what existed when the policy first selected it. A source
+	// that differs from its baseline requires a restart.
 	//
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
@@ -44,35 +44,35 @@ type TargetStatus struct {
 	// +optional
 	Pending *PendingRestart `json:"pending,omitempty"`
 
-	// recentRestartTimes are when its restarts within limit.within began, the oldest first.
+	// recentRestartTimes are when the restarts of the target within limit.within began, the oldest first.
 	//
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
 	// +optional
 	RecentRestartTimes []metav1.Time `json:"recentRestartTimes,omitempty"`
 
-	// lastRestartTime is when its latest restart ended.
+	// lastRestartTime is when the latest restart of the target ended.
 	//
 	// +optional
 	LastRestartTime *metav1.Time `json:"lastRestartTime,omitempty"`
 
-	// lastRestartID is the id of its latest restart.
+	// lastRestartID is the id of the latest restart of the target.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	LastRestartID string `json:"lastRestartID,omitempty"`
 
-	// previousContent identifies the content that its sources had before its latest restart for new content. If they return to
-	// it, cooldown holds the restart. It is absent if that restart failed: to return is the remedy then.
+	// previousContent identifies the content of the sources before the latest restart for new content. If the sources
+	// return to it, cooldown applies to the restart. It is absent if that restart failed: to return is then the remedy.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16
 	// +optional
 	PreviousContent string `json:"previousContent,omitempty"`
 
-	// attempts are the failed restarts for its content since it was last healthy for retry.resetAfter, absent where there are
-	// none.
+	// attempts is how many restarts for the current content have failed since the target was last healthy for
+	// retry.resetAfter. It is absent if none has.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +optional
@@ -81,43 +81,42 @@ type TargetStatus struct {
 
 // Baseline is what one trigger observed of one source.
 type Baseline struct {
-	// trigger is the name of the trigger; RestartNow is the annotation.
+	// trigger is the name of the trigger. RestartNow means the annotation.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Trigger string `json:"trigger,omitempty"`
 
-	// source is what was observed, such as Secret/shared-creds. It is empty where a trigger observes one thing
-	// alone.
+	// source is the observed object, such as Secret/shared-creds. It is empty for a trigger that observes one thing only.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=273
 	// +optional
 	Source string `json:"source,omitempty"`
 
-	// fingerprint is a digest of the content of the source, keyed with a secret of the installation, so that it
-	// reveals nothing about the content. It is empty where there was no source.
+	// fingerprint is a digest of the content of the source, keyed with a secret of the installation, so that it reveals
+	// nothing about the content. It is empty if the source did not exist.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Fingerprint string `json:"fingerprint,omitempty"`
 
-	// keys is a digest of the names of the keys that the source held, keyed as the fingerprint is. It changes
-	// when keys are added or removed.
+	// keys is a digest of the names of the keys in the source, keyed as the fingerprint is. It changes when keys are
+	// added or removed.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=16
 	// +optional
 	Keys string `json:"keys,omitempty"`
 
-	// writtenTime is the latest write of the source that its managedFields recorded then.
+	// writtenTime is the time of the latest write in the managedFields of the source at that time.
 	//
 	// +optional
 	WrittenTime *metav1.Time `json:"writtenTime,omitempty"`
 
-	// expirationTime is when the certificate expires that the source held.
+	// expirationTime is when the certificate in the source expires.
 	//
 	// +optional
 	ExpirationTime *metav1.Time `json:"expirationTime,omitempty"`
@@ -125,7 +124,7 @@ type Baseline struct {
 
 // PendingRestart is a restart that is due and may not start yet.
 type PendingRestart struct {
-	// triggers are the names of the triggers that fired for it. RestartNow is the annotation.
+	// triggers are the names of the triggers that fired for it. RestartNow means the annotation.
 	//
 	// +kubebuilder:validation:MaxItems=17
 	// +kubebuilder:validation:items:MaxLength=63
@@ -143,46 +142,45 @@ type PendingRestart struct {
 	// +required
 	LastRequestTime metav1.Time `json:"lastRequestTime,omitzero"`
 
-	// correctedTime is since when the target is owed other content than that for which its restart failed. Neither the backoff
-	// nor the halt of that failure holds it. It is absent where the same content is owed.
+	// correctedTime is since when the target needs a restart for other content than that of its failed restart. The
+	// backoff and the halt of that failure do not hold it. It is absent if the content is the same.
 	//
 	// +optional
 	CorrectedTime *metav1.Time `json:"correctedTime,omitempty"`
 
-	// fingerprint stands for all that differs from its baseline, and writtenTime is when the latest of
-	// it was written. Where the fingerprint is still the same, a new leader needs no other time.
+	// fingerprint identifies all that differs from its baseline. If it is unchanged, a new leader keeps writtenTime.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Fingerprint string `json:"fingerprint,omitempty"`
 
-	// writtenTime is explained at fingerprint.
+	// writtenTime is when the latest part of what fingerprint identifies was written.
 	//
 	// +optional
 	WrittenTime *metav1.Time `json:"writtenTime,omitempty"`
 
-	// podCutoffTime is, where the restart failed or was refused, when that was by the clock of the API server: the restart
-	// is not needed any more once all pods were created later.
+	// podCutoffTime is when the restart failed or was refused, by the clock of the API server. The restart is no longer
+	// needed once all pods are newer. It is absent otherwise.
 	//
 	// +optional
 	PodCutoffTime *metav1.Time `json:"podCutoffTime,omitempty"`
 
-	// approvedFingerprint stands for the restart that a person has approved, with all that it was for: what comes after that
-	// needs another approval.
+	// approvedFingerprint identifies the restart that a user has approved, with everything that it is for. Later changes
+	// need another approval.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	ApprovedFingerprint string `json:"approvedFingerprint,omitempty"`
 
-	// refusal is why the API server refused the restart when it was last tried. The restart was not begun then: no
-	// attempt counts.
+	// refusal is why the API server refused the latest attempt to begin the restart. Such an attempt does not count as
+	// failed.
 	//
 	// +optional
 	Refusal *Refusal `json:"refusal,omitempty"`
 
-	// reason is why it may not start yet, such as OutsideWindow.
+	// reason is why the restart may not start yet, such as OutsideWindow.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128

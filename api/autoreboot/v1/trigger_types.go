@@ -5,12 +5,12 @@ package v1
 
 import "github.com/fairlead-dev/fairlead/api/common"
 
-// TriggerType says what a trigger watches.
+// TriggerType is what a trigger watches.
 //
 // +kubebuilder:validation:Enum=ConfigChange;CertificateRenewal;Probe;Schedule;PodAge;EndpointsChange
 type TriggerType string
 
-// The types of trigger; each goes with the member of its name.
+// The types of trigger. Each has a member of its own in Trigger.
 const (
 	TriggerConfigChange       TriggerType = "ConfigChange"
 	TriggerCertificateRenewal TriggerType = "CertificateRenewal"
@@ -20,7 +20,7 @@ const (
 	TriggerEndpointsChange    TriggerType = "EndpointsChange"
 )
 
-// Urgency says what a restart waits for.
+// Urgency defines what a restart waits for.
 //
 // +kubebuilder:validation:Enum=Normal;Urgent
 type Urgency string
@@ -49,27 +49,27 @@ type Trigger struct {
 	// +required
 	Name string `json:"name,omitempty"`
 
-	// description is text for readers of the policy. It has no effect.
+	// description is a text for readers of the policy. It has no effect.
 	//
 	// +kubebuilder:validation:MaxLength=1024
 	// +optional
 	Description *string `json:"description,omitempty"`
 
-	// urgency is Urgent for what cannot wait, such as a credential that is revoked. A restart for such a trigger starts outside
-	// of windows, for all targets at once: neither maxTargets nor waves hold it. Blackouts, gates, limit and the operator's cap
-	// for the cluster do, and each workload keeps its own maxUnavailable. The default is Normal.
+	// urgency is Urgent for what cannot wait, such as a revoked credential. A restart for such a trigger starts outside
+	// of windows, and for all targets at once: neither maxTargets nor waves hold it. Blackouts, gates, limit and the
+	// operator's cap for the cluster still apply, and so does maxUnavailable of each workload. The default is Normal.
 	//
 	// +optional
 	Urgency *Urgency `json:"urgency,omitempty"`
 
-	// type says which of the members below is set. ConfigChange needs none, since all its fields have defaults.
+	// type defines which of the members below is set. ConfigChange needs none, since all of its fields have defaults.
 	//
 	// +unionDiscriminator
 	// +required
 	Type TriggerType `json:"type,omitempty"`
 
-	// configChange fires when the data of a ConfigMap or Secret changes, or the versions that pods have mounted of a
-	// SecretProviderClass.
+	// configChange fires when the data of a ConfigMap or Secret changes. For a SecretProviderClass, it fires when the
+	// versions that pods have mounted change.
 	//
 	// +optional
 	ConfigChange *ConfigChange `json:"configChange,omitempty"`
@@ -100,33 +100,32 @@ type Trigger struct {
 	EndpointsChange *EndpointsChange `json:"endpointsChange,omitempty"`
 }
 
-// Discovery says how the sources of a ConfigChange are found.
+// Discovery defines how the sources of a ConfigChange are found.
 //
 // +kubebuilder:validation:Enum=Referenced;Explicit
 type Discovery string
 
 const (
-	// DiscoveryReferenced watches whatever the target's pod template refers to, and the listed
-	// sources besides. The target's annotation fairlead.dev/restart-on-change may name others instead of those that the
-	// template refers to.
+	// DiscoveryReferenced watches what the target's pod template refers to, and the listed sources. The annotation
+	// fairlead.dev/restart-on-change of the target may name others instead of those that the template refers to.
 	DiscoveryReferenced Discovery = "Referenced"
-	// DiscoveryExplicit watches the listed sources alone.
+	// DiscoveryExplicit watches only the listed sources.
 	DiscoveryExplicit Discovery = "Explicit"
 )
 
-// SourceAction says what follows when a source appears or goes away.
+// SourceAction defines what happens when a source appears or disappears.
 //
 // +kubebuilder:validation:Enum=Ignore;Restart
 type SourceAction string
 
-// What follows when a source appears or goes away.
+// The actions when a source appears or disappears.
 const (
 	SourceIgnore  SourceAction = "Ignore"
 	SourceRestart SourceAction = "Restart"
 )
 
-// ConfigChange fires when the data of a source differs from what the target was last restarted
-// for. The first sight of a source is its baseline and never fires.
+// ConfigChange fires when the data of a source differs from what the target was last restarted for. The first
+// observation of a source becomes its baseline and does not fire.
 //
 // +kubebuilder:validation:XValidation:rule="self.?discovery.orValue('Referenced') == 'Referenced' || (has(self.sources) && size(self.sources) > 0)",message="sources is required when discovery is Explicit"
 type ConfigChange struct {
@@ -142,36 +141,37 @@ type ConfigChange struct {
 	// +optional
 	Sources []ConfigSource `json:"sources,omitempty"`
 
-	// exclude are sources, or keys of sources, that do not count, although they are referred to, listed or selected.
+	// exclude lists sources, or keys of sources, that do not count even if they are referred to, listed or selected.
 	//
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	// +optional
 	Exclude []ExcludedSource `json:"exclude,omitempty"`
 
-	// onCreate says what follows when a source appears that was known to be missing. The default
-	// is Ignore.
+	// onCreate defines what happens when a source appears that was known to be missing. The default is Ignore.
 	//
 	// +optional
 	OnCreate *SourceAction `json:"onCreate,omitempty"`
 
-	// onDelete says what follows when a source goes away. The default is Ignore.
+	// onDelete defines what happens when a source disappears. The default is Ignore.
 	//
 	// +optional
 	OnDelete *SourceAction `json:"onDelete,omitempty"`
 }
 
-// SourceKind is a kind of v1 that holds configuration, or SecretProviderClass of the Secrets Store CSI driver, which mounts it.
+// SourceKind is a kind that holds configuration: ConfigMap, Secret, or SecretProviderClass of the Secrets Store CSI
+// driver.
 //
 // +kubebuilder:validation:Enum=ConfigMap;Secret;SecretProviderClass
 type SourceKind string
 
-// The kinds that hold configuration.
+// The kinds of sources.
 const (
 	SourceConfigMap SourceKind = "ConfigMap"
 	SourceSecret    SourceKind = "Secret"
 
-	// SourceSecretProviderClass is what pods have mounted of one: the versions of its objects, by their ids as keys.
+	// SourceSecretProviderClass counts by what pods have mounted: its keys are the ids of the objects, and its values
+	// their versions.
 	SourceSecretProviderClass SourceKind = "SecretProviderClass"
 )
 
@@ -198,7 +198,8 @@ type ConfigSource struct {
 	// +optional
 	Selector *common.LabelSelector `json:"selector,omitempty"`
 
-	// keys are those whose values count; of a SecretProviderClass, ids of objects whose versions do. Without any, all do.
+	// keys are the keys whose values count. For a SecretProviderClass they are the ids of objects. Without any, all
+	// count.
 	//
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
@@ -207,13 +208,15 @@ type ConfigSource struct {
 	// +optional
 	Keys []string `json:"keys,omitempty"`
 
-	// optional lets the policy be Ready while the source does not exist, or no pod has mounted it. The default is false.
+	// optional lets the policy be Ready while the source does not exist, or is not mounted by a pod. The default is
+	// false.
 	//
 	// +optional
 	Optional *bool `json:"optional,omitempty"`
 }
 
-// ExcludedSource is a ConfigMap, Secret or SecretProviderClass by its name, or several by their labels, that do not count.
+// ExcludedSource is a ConfigMap, Secret or SecretProviderClass by its name, or several by their labels, that does not
+// count.
 //
 // +kubebuilder:validation:XValidation:rule="self.kind != 'SecretProviderClass' || !has(self.selector) || !has(self.selector.matchLabels) && !has(self.selector.matchExpressions)",message="a SecretProviderClass needs name, or an empty selector for all: its labels are not read"
 // +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="set exactly one of name or selector"
@@ -235,7 +238,7 @@ type ExcludedSource struct {
 	// +optional
 	Selector *common.LabelSelector `json:"selector,omitempty"`
 
-	// keys are those whose values do not count. Without any, nothing of the source does.
+	// keys are the keys whose values do not count. Without any, the whole source does not count.
 	//
 	// +kubebuilder:validation:MaxItems=64
 	// +kubebuilder:validation:items:MinLength=1
@@ -245,8 +248,8 @@ type ExcludedSource struct {
 	Keys []string `json:"keys,omitempty"`
 }
 
-// CertificateRenewal fires when the leaf certificate in a Secret is another than the one that the
-// target was last restarted for. Once the one that its pods hold expires within 24 hours, the restart waits for no window.
+// CertificateRenewal fires when the leaf certificate in a Secret differs from the one that the target was last
+// restarted for. If the certificate that its pods hold expires within 24 hours, the restart waits for no window.
 type CertificateRenewal struct {
 	// secretName is the Secret that holds the certificate.
 	//
@@ -275,14 +278,14 @@ type ScheduleTrigger struct {
 	// +optional
 	TimeZone common.TimeZone `json:"timeZone,omitempty"`
 
-	// startingDeadline is how late the restart may start, such as when no window was open. After
-	// that the run is skipped. By default a run waits until it may start.
+	// startingDeadline is how late the restart may start, such as when no window was open. Later than that, it is
+	// skipped. By default it waits until it may start.
 	//
 	// +optional
 	StartingDeadline common.Duration `json:"startingDeadline,omitempty"`
 }
 
-// PodAge fires when the oldest pod of a target has run for long enough.
+// PodAge fires when the oldest pod of a target reaches an age.
 type PodAge struct {
 	// max is the age, at least 10m.
 	//
@@ -290,8 +293,8 @@ type PodAge struct {
 	// +required
 	Max common.Duration `json:"max,omitempty"`
 
-	// jitterPercent is added to max at random, up to this share of it, from 0 to 50, so that workloads that
-	// started together do not restart together. The default is 10.
+	// jitterPercent is the largest random part that is added to max, in percent of max, from 0 to 50. It keeps workloads
+	// that started together from restarting together. The default is 10.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=50
@@ -304,7 +307,7 @@ type PodAge struct {
 // +kubebuilder:validation:Enum=AddressesChanged;FailedOver;FailedBack;Recovered
 type EndpointsEvent string
 
-// What happens to an ExternalService.
+// The events of an ExternalService.
 const (
 	EndpointsAddressesChanged EndpointsEvent = "AddressesChanged"
 	EndpointsFailedOver       EndpointsEvent = "FailedOver"
@@ -312,8 +315,8 @@ const (
 	EndpointsRecovered        EndpointsEvent = "Recovered"
 )
 
-// EndpointsChange fires when the addresses of an ExternalService change, or it fails over, for clients that keep
-// their connections or their resolved addresses.
+// EndpointsChange fires when the addresses of an ExternalService change, or when it fails over. It is for clients that
+// keep their connections or the addresses that they resolved.
 type EndpointsChange struct {
 	// externalServiceName is an ExternalService of the policy's own namespace.
 	//
@@ -322,7 +325,7 @@ type EndpointsChange struct {
 	// +required
 	ExternalServiceName string `json:"externalServiceName,omitempty"`
 
-	// events are those that fire. The default is AddressesChanged and FailedOver.
+	// events are those on which the trigger fires. The default is AddressesChanged and FailedOver.
 	//
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=set

@@ -5,7 +5,7 @@ package v1
 
 import "github.com/fairlead-dev/fairlead/api/common"
 
-// Reasons of a ChaosPod, by the first condition or entry of the status that has them. Reasons has what each means.
+// Reasons of a ChaosPod, by the first condition or entry of the status that has them. Reasons explains each.
 const (
 	ReasonScheduled      = "Scheduled"
 	ReasonCompleted      = "Completed"
@@ -53,7 +53,7 @@ const (
 	ReasonNotSuspended    = common.ReasonNotSuspended
 )
 
-// Reasons of Events, beside those of Ready.
+// Reasons of Events. Events use reasons of Ready as well.
 const (
 	EventChaosPlanned         = "ChaosPlanned"
 	EventChaosWaiting         = "ChaosWaiting"
@@ -70,7 +70,7 @@ const (
 	EventResumed              = "Resumed"
 )
 
-// Reasons of a ChaosPod.
+// Reasons explains each reason of a ChaosPod.
 var Reasons = []common.Reason{
 	{On: "Ready=True", Name: ReasonScheduled, Meaning: "Runs can take place; a run that waits or failed does not change this."},
 	{On: "Ready=True Progressing=False", Name: ReasonCompleted,

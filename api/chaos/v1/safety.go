@@ -45,11 +45,11 @@ type Action struct {
 	AllowForceDelete *bool `json:"allowForceDelete,omitempty"`
 }
 
-// Safety defines what must be true before a pod is killed. With target.template it has no defaults: a canary has
-// no replicas to protect.
+// Safety defines what must be true before a pod is killed. With target.template its fields have no defaults: a canary
+// has no replicas to protect.
 type Safety struct {
-	// minReady is how many pods of the owner must stay ready while one is killed: a number, or a
-	// percentage of the wanted ones, rounded up. The default is 50%.
+	// minReady is how many pods of the owner must stay ready while one is killed. It is a number, or a percentage of the
+	// desired pods, rounded up. The default is 50%.
 	//
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=5
@@ -57,7 +57,7 @@ type Safety struct {
 	// +optional
 	MinReady *intstr.IntOrString `json:"minReady,omitempty"`
 
-	// maxPerDay is how many pods may die in one day of UTC. The default is 8.
+	// maxPerDay is how many pods may be killed in one day (UTC). The default is 8.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000

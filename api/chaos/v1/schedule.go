@@ -9,11 +9,10 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// Schedule says when runs are due: by cron, or by interval, or once at a given time. With at and
-// interval, or at and cron, the first run is at that time and the others follow. Without at an
-// interval counts from when the object was made. Missed runs are never made up: only the latest
-// counts, and only within the starting deadline. A run that comes due while another is under way is
-// skipped. With target.template and none of the three, the interval is 15s.
+// Schedule defines when runs are due: by cron, by interval, or once at a given time. If at is set with interval or
+// cron, the first run is at that time and the others follow. Without at, an interval counts from the creation of the
+// object. Missed runs are not made up for: only the latest one can still begin, within startingDeadline. A run that
+// becomes due during another run is skipped. With target.template and none of the three, the interval is 15s.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.cron) && has(self.interval))",message="cron and interval exclude each other"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeZone) || has(self.cron)",message="timeZone goes with cron"
@@ -39,17 +38,16 @@ type Schedule struct {
 	// +optional
 	TimeZone common.TimeZone `json:"timeZone,omitempty"`
 
-	// jitterPercent moves each run by a random part of the time to the next one, or earlier by one of
-	// the time from the last, up to this percentage. It moves no run out of a window or into a
-	// blackout, and not the one of at. The default is 0.
+	// jitterPercent moves each run at random. The largest delay is this share of the time to the next run. The largest
+	// advance is this share of the time since the last run. No run moves out of a window or into a blackout, and the run
+	// of at does not move. The default is 0.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=50
 	// +optional
 	JitterPercent *int32 `json:"jitterPercent,omitempty"`
 
-	// startingDeadline is how late a run may begin. A run that is later still is skipped. The
-	// default is 5m.
+	// startingDeadline is how late a run may begin. Later than that, the run is skipped. The default is 5m.
 	//
 	// +optional
 	StartingDeadline *common.Duration `json:"startingDeadline,omitempty"`

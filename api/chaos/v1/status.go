@@ -9,7 +9,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// MaxStatusVictims is the bound of the victims in the status; a controller leaves out the surplus ones.
+// MaxStatusVictims bounds the victims of a run, since the status lists all of them.
 const MaxStatusVictims = 100
 
 // ChaosPodStatus is the observed state, and the record of the runs.
@@ -29,8 +29,8 @@ type ChaosPodStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// nextRunTime is when the next run is due, as far as schedule, windows, blackouts and
-	// safety.maxPerDay go; absent while none is.
+	// nextRunTime is when the next run is due, by schedule, windows, blackouts and safety.maxPerDay. It is absent if none
+	// is due.
 	//
 	// +optional
 	NextRunTime *metav1.Time `json:"nextRunTime,omitempty"`
@@ -40,21 +40,21 @@ type ChaosPodStatus struct {
 	// +optional
 	LastRunTime *metav1.Time `json:"lastRunTime,omitempty"`
 
-	// lastSuccessfulRunTime is when the last run began that the target survived.
+	// lastSuccessfulRunTime is when the last run that the target survived began.
 	//
 	// +optional
 	LastSuccessfulRunTime *metav1.Time `json:"lastSuccessfulRunTime,omitempty"`
 
-	// verifiedTarget is a digest of spec.target in the last run that was verified, with defaults. The
-	// condition Survived and lastSuccessfulRunTime show nothing about another target.
+	// verifiedTarget is a digest of spec.target, with defaults, as it was in the last verified run. If spec.target has
+	// changed since, the condition Survived and lastSuccessfulRunTime are not about the current target.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	VerifiedTarget string `json:"verifiedTarget,omitempty"`
 
-	// currentRun is the run under way. It is written before the first pod dies, so that a
-	// restarted operator deletes no pod twice.
+	// currentRun is the run under way. The operator stores it before it kills the first pod, so that it kills no pod
+	// twice after a restart.
 	//
 	// +optional
 	CurrentRun *CurrentRun `json:"currentRun,omitempty"`
@@ -66,49 +66,48 @@ type ChaosPodStatus struct {
 	// +optional
 	History []Run `json:"history,omitempty"`
 
-	// blocked are the workloads of which a disruption budget let no pod go in the last run that chose
-	// victims, if none of these died: what dies uses up a budget. It is empty once a run is not refused.
+	// blocked are the workloads whose disruption budgets refused every eviction in the last run that chose victims. It is
+	// empty if a pod died in that run, since that death uses up a budget.
 	//
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
 	// +optional
 	Blocked []BlockedWorkload `json:"blocked,omitempty"`
 
-	// killedToday is how many pods have died on killedDay, absent where none has. A pod that went away while it was to be
-	// killed counts.
+	// killedToday is how many pods have died on killedDay. It is absent if none has. A pod that disappeared before its
+	// kill was confirmed counts.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	KilledToday int32 `json:"killedToday,omitempty"`
 
-	// killedDay is the day of killedToday, in UTC, such as 2026-03-02. On a later day killedToday is not
-	// counted.
+	// killedDay is the day of killedToday in UTC, such as 2026-03-02. On a later day, killedToday does not count.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=10
 	// +optional
 	KilledDay string `json:"killedDay,omitempty"`
 
-	// dueAfterTime is the time up to which nothing that was due is started any more: the latest of when a
-	// run began or ended, one was missed, and the spec changed.
+	// dueAfterTime is the time up to which due runs are settled: only runs that are due later can begin. It moves forward
+	// when a run begins, ends or is missed, and when the spec changes.
 	//
 	// +optional
 	DueAfterTime *metav1.Time `json:"dueAfterTime,omitempty"`
 
-	// handledRunNow is the token of the annotation chaos.fairlead.dev/run-now that was handled last: a run began for it, or
-	// the ChaosPod had it when it was first observed.
+	// handledRunNow is the token of the annotation chaos.fairlead.dev/run-now that was handled last. Either a run began
+	// for it, or the ChaosPod already had it when it was first observed.
 	//
 	// +optional
 	HandledRunNow common.Token `json:"handledRunNow,omitempty"`
 
-	// handledResume is the token of the annotation chaos.fairlead.dev/resume that was handled last: it ended a halt, or the
-	// ChaosPod had it when a halt began.
+	// handledResume is the token of the annotation chaos.fairlead.dev/resume that was handled last. Either it ended a
+	// halt, or the ChaosPod already had it when a halt began.
 	//
 	// +optional
 	HandledResume common.Token `json:"handledResume,omitempty"`
 
-	// halt says why no run begins until a person changes the spec or sets the resume annotation. Its reason is
-	// RecoveryFailed, ProbesFailed or EvictionMisconfigured. It is absent when normal.
+	// halt is present while no run begins until a user changes the spec or sets the resume annotation. Its reason is
+	// RecoveryFailed, ProbesFailed or EvictionMisconfigured.
 	//
 	// +optional
 	Halt *common.Halt `json:"halt,omitempty"`
@@ -122,18 +121,18 @@ type RunPhase string
 
 // The phases of a run.
 const (
-	// RunPlanned is stored, and its victims may or may not have been touched.
+	// RunPlanned means that the victims are stored, and that the operator may have begun to kill them.
 	RunPlanned RunPhase = "Planned"
-	// RunKilling has a result for some of its victims.
+	// RunKilling means that the result of at least one victim is known.
 	RunKilling RunPhase = "Killing"
-	// RunVerifying kills no more, and waits for the owners to recover.
+	// RunVerifying means that no more victims are killed, and that the operator waits for their workloads to recover.
 	RunVerifying RunPhase = "Verifying"
 )
 
 // CurrentRun is a run under way.
 type CurrentRun struct {
-	// id names the run. It is the time at which the run was due, before jitter. That of a run that run-now
-	// requested is the time at which it began, followed by -now.
+	// id is the time at which the run was due, before jitter. For a run that run-now requested, it is the time at which
+	// the run began, followed by -now.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -145,7 +144,7 @@ type CurrentRun struct {
 	// +required
 	Phase RunPhase `json:"phase,omitempty"`
 
-	// scheduledTime is when the run was due, jitter included. It is absent from one that run-now requested.
+	// scheduledTime is when the run was due, jitter included. It is absent for a run that run-now requested.
 	//
 	// +optional
 	ScheduledTime *metav1.Time `json:"scheduledTime,omitempty"`
@@ -155,79 +154,79 @@ type CurrentRun struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// killingTime is since when the victims may die; they are tried for two minutes. It is absent while
-	// the run is held.
+	// killingTime is when the operator began to kill the victims. It tries for two minutes, and then leaves the others
+	// alive. It is absent while the run is held, and starts again after that.
 	//
 	// +optional
 	KillingTime *metav1.Time `json:"killingTime,omitempty"`
 
-	// killedTime is when the last of the victims is known to have died. Recovery counts from then.
+	// killedTime is when the last victim is known to have died. The time to recover counts from it.
 	//
 	// +optional
 	KilledTime *metav1.Time `json:"killedTime,omitempty"`
 
-	// readyTime is since when the owners have as many ready pods as before: verification.soak counts
-	// from then. It is absent while one has fewer.
+	// readyTime is since when every owner has at least as many ready pods as before the run. verification.soak counts
+	// from it. It is absent while an owner has fewer.
 	//
 	// +optional
 	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
 
-	// generation of the spec that the victims were chosen by. Once it is another, no more die.
+	// generation is the generation of the spec by which the victims were chosen. If the spec changes, no more victims are
+	// killed.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Generation int64 `json:"generation,omitempty"`
 
-	// targetDigest is a digest of the spec.target that the victims were chosen by, with defaults.
+	// targetDigest is a digest of spec.target, with defaults, by which the victims were chosen.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	TargetDigest string `json:"targetDigest,omitempty"`
 
-	// dryRun says that nothing dies in this run.
+	// dryRun is true if the run kills nothing.
 	//
 	// +optional
 	DryRun bool `json:"dryRun,omitempty"`
 
-	// count is how many pods are to die, absent where none is.
+	// count is how many pods the run is to kill. It is absent if there is none.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Count int32 `json:"count,omitempty"`
 
-	// seed makes the choice, with nothing else that is random: owners are ranked by
-	// SHA-256(seed "/" UID of the owner), and the pods of each by SHA-256(seed "/" UID of the pod), both
-	// the lowest first.
+	// seed is the only randomness of the choice. Owners are ranked by SHA-256(seed "/" UID of the owner). The pods of
+	// each owner are ranked by SHA-256(seed "/" UID of the pod). The lowest digests come first.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	Seed string `json:"seed,omitempty"`
 
-	// candidates is how many pods there were to choose from, absent where there was none.
+	// candidates is how many pods there were to choose from. It is absent if there was none.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Candidates int32 `json:"candidates,omitempty"`
 
-	// candidatesDigest is the SHA-256, in hex, of the candidates' UIDs: in the order of their bytes,
-	// each followed by a line feed.
+	// candidatesDigest is the SHA-256, in hex, of the UIDs of the candidates. They are sorted by their bytes, and a line
+	// feed follows each.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
 	// +optional
 	CandidatesDigest string `json:"candidatesDigest,omitempty"`
 
-	// victims are the pods chosen, at most 100, and among them those that took the place of others.
+	// victims are the pods that were chosen, at most 100. Pods that replaced other victims are among them.
 	//
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
 	// +optional
 	Victims []Victim `json:"victims,omitempty"`
 
-	// probes count the requests of verification.probes from the start of the run to that of its phase, or to the first that
-	// failed and may not.
+	// probes count the requests of verification.probes from the start of the run to the start of its current phase. After
+	// one failure too many, they count to that failure.
 	//
 	// +kubebuilder:validation:MaxItems=4
 	// +listType=atomic
@@ -237,33 +236,33 @@ type CurrentRun struct {
 
 // Results of a run (status.history[].result).
 const (
-	// ResultSurvived says that every owner was back in time.
+	// ResultSurvived means that every owner recovered in time.
 	ResultSurvived = "Survived"
-	// ResultRecoveryFailed says that one was not.
+	// ResultRecoveryFailed means that an owner did not recover in time.
 	ResultRecoveryFailed = "RecoveryFailed"
-	// ResultProbesFailed says that every owner was back, and too many requests of verification.probes failed meanwhile.
+	// ResultProbesFailed means that every owner recovered, and that too many requests of verification.probes failed
+	// meanwhile.
 	ResultProbesFailed = "ProbesFailed"
-	// ResultDryRun killed nothing, by intent.
+	// ResultDryRun means that the run was a dry run, which kills nothing.
 	ResultDryRun = "DryRun"
-	// ResultNoVictim killed nothing: no pod was fit to die, or none was let go.
+	// ResultNoVictim means that the run killed nothing: no pod was eligible, or every kill was refused or given up.
 	ResultNoVictim = "NoVictim"
-	// ResultFailed could not be carried out, or not be verified.
+	// ResultFailed means that the run could not be carried out or verified.
 	ResultFailed = "Failed"
 )
 
-// Run is a run that has ended, with the result Survived, RecoveryFailed, ProbesFailed, DryRun, NoVictim or Failed. Its id
-// is that of currentRun, its message names up to three of the victims, and its startTime is when they were chosen.
+// Run is a run that has ended, with the result Survived, RecoveryFailed, ProbesFailed, DryRun, NoVictim or Failed. Its
+// id is that of currentRun. Its startTime is when the victims were chosen, and its message names up to three of them.
 type Run struct {
 	common.Record `json:",inline"`
 
-	// killed is how many pods died, absent where none did.
+	// killed is how many pods died. It is absent if none did.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Killed int32 `json:"killed,omitempty"`
 
-	// seed is that of currentRun. With candidates, candidatesDigest and the pods of that time, it repeats
-	// the choice.
+	// seed is that of currentRun. With candidates, candidatesDigest and the pods of that time, it reproduces the choice.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -283,12 +282,12 @@ type Run struct {
 	// +optional
 	CandidatesDigest string `json:"candidatesDigest,omitempty"`
 
-	// recoveryDuration is how long the target took to recover, to the second, without verification.soak.
+	// recoveryDuration is how long the target took to recover, in whole seconds. verification.soak does not count.
 	//
 	// +optional
 	RecoveryDuration *common.Duration `json:"recoveryDuration,omitempty"`
 
-	// requests count those of all verification.probes, from the start of the run to its end. Absent where there are no probes.
+	// requests count those of all verification.probes, from the start of the run to its end. It is absent without probes.
 	//
 	// +optional
 	Requests *common.RequestCounts `json:"requests,omitempty"`

@@ -20,14 +20,15 @@ type Target struct {
 	// +optional
 	Workload *common.WorkloadReference `json:"workload,omitempty"`
 
-	// selector takes all pods of the namespace with these labels that belong to a controller. An empty one takes
-	// all that belong to one.
+	// selector selects pods of the namespace by their labels. Only pods that have a controller are selected. An empty
+	// selector selects all of these.
 	//
 	// +optional
 	Selector *common.LabelSelector `json:"selector,omitempty"`
 
-	// template is a pod template, as in a Deployment: `kubectl explain pod.spec` describes its fields. Fairlead keeps the pod
-	// running, as a canary, and kills it. You can neither add a template to an object nor remove it.
+	// template is a pod template, as in a Deployment: `kubectl explain pod.spec` describes its fields. Fairlead keeps
+	// such a pod running, as a canary, and kills it in each run. You can neither add a template to an object nor remove
+	// it.
 	//
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
@@ -38,13 +39,12 @@ type Target struct {
 
 // Filter narrows the choice among the target's pods.
 type Filter struct {
-	// minAge spares pods that are younger. The default is 10m, except with target.template, where
-	// nothing is spared unless this is given.
+	// minAge is how old a pod must be to be killed. The default is 10m. With target.template there is no default.
 	//
 	// +optional
 	MinAge *common.Duration `json:"minAge,omitempty"`
 
-	// exclude spares pods with these labels.
+	// exclude selects pods that are not killed, by their labels.
 	//
 	// +optional
 	Exclude *common.LabelSelector `json:"exclude,omitempty"`

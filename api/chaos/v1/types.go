@@ -16,21 +16,20 @@ import (
 // +kubebuilder:validation:XValidation:rule="has(self.target.template) == has(oldSelf.target.template)",message="target.template cannot be added or removed"
 // +kubebuilder:validation:XValidation:rule="has(self.target.template) || has(self.schedule) && (has(self.schedule.cron) || has(self.schedule.interval) || has(self.schedule.at))",message="set one of schedule.cron, schedule.interval, schedule.at"
 type ChaosPodSpec struct {
-	// suspend stops all runs; one that has begun is still verified. The default is false.
+	// suspend stops all runs. A run that has begun is still verified. The default is false.
 	//
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// dryRun decides and reports, and kills nothing. The default is true: killing is a choice. With
-	// target.template, which Fairlead makes to be killed, it is false.
+	// dryRun makes runs choose and report victims without killing them. The default is true, since killing is a choice.
+	// With target.template it is false, since Fairlead makes the canary to be killed.
 	//
 	// +optional
 	DryRun *bool `json:"dryRun,omitempty"`
 
-	// serviceAccountName is a ServiceAccount of the object's namespace in whose name pods are killed,
-	// and the canary of target.template is made: its rights are then the limit, at any time. Without
-	// one the operator acts in its own name, after the writer of the object was found to have the
-	// right to what it does.
+	// serviceAccountName is a ServiceAccount of the namespace, in whose name pods are killed and the canary of
+	// target.template is created. Its rights are the limit at any time. Without it, the operator acts in its own name:
+	// admission has checked that the writer of the object has the right to what it does.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -52,9 +51,8 @@ type ChaosPodSpec struct {
 	// +optional
 	Action *Action `json:"action,omitempty"`
 
-	// count is how many pods die in one run: a number, or a percentage of the ready pods, rounded
-	// down. No run takes more than one pod of the same owner. The default is 1, and 1 is the only
-	// value with target.template.
+	// count is how many pods die in one run: a number, or a percentage of the ready pods, rounded down. A run kills at
+	// most one pod of each owner. The default is 1, which is the only value with target.template.
 	//
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=5
@@ -74,13 +72,13 @@ type ChaosPodSpec struct {
 
 	common.Calendar `json:",inline"`
 
-	// verification says how the target proves that it survived: its ready pods are back to their number before the run, in
-	// time, and stay so, and what its clients ask for meanwhile does not fail.
+	// verification defines when the target has survived a run. Its ready pods are back to their number before the run in
+	// time, and stay so. The requests of its clients do not fail meanwhile.
 	//
 	// +optional
 	Verification *common.Verification `json:"verification,omitempty"`
 
-	// historyLimit is how many runs that have ended the status remembers, from 1 to 50. The default is 10.
+	// historyLimit is how many runs that have ended the status keeps, from 1 to 50. The default is 10.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=50

@@ -13,20 +13,20 @@ type VictimOutcome string
 
 // The results for a chosen pod.
 const (
-	// VictimPending is to die, or has died and the response was lost.
+	// VictimPending means that the pod is to be killed, or was killed and the response was lost.
 	VictimPending VictimOutcome = "Pending"
-	// VictimEvicted and VictimDeleted died.
+	// VictimEvicted and VictimDeleted mean that the pod was killed.
 	VictimEvicted VictimOutcome = "Evicted"
 	VictimDeleted VictimOutcome = "Deleted"
-	// VictimSkippedDisruptionBudget was kept alive by a disruption budget.
+	// VictimSkippedDisruptionBudget means that a disruption budget kept the pod alive.
 	VictimSkippedDisruptionBudget VictimOutcome = "SkippedDisruptionBudget"
-	// VictimGone went away before a response was known. It counts as killed.
+	// VictimGone means that the pod disappeared before a response was known. It counts as killed.
 	VictimGone VictimOutcome = "Gone"
-	// VictimFailed could not be killed.
+	// VictimFailed means that the pod could not be killed.
 	VictimFailed VictimOutcome = "Failed"
-	// VictimSpared was not killed, since a rule that was met when it was chosen is no longer met.
+	// VictimSpared means that the pod was not killed, since it was eligible when it was chosen and is not any more.
 	VictimSpared VictimOutcome = "Spared"
-	// VictimDryRun would have died.
+	// VictimDryRun means that a dry run chose the pod.
 	VictimDryRun VictimOutcome = "DryRun"
 )
 
@@ -39,7 +39,7 @@ type Victim struct {
 	// +required
 	Name string `json:"name,omitempty"`
 
-	// uid is the pod's UID, which the kill demands: its successor of the same name is safe.
+	// uid is the pod's UID. The kill has it as a precondition, so that a new pod of the same name is not killed.
 	//
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=1
@@ -47,7 +47,7 @@ type Victim struct {
 	// +required
 	UID types.UID `json:"uid,omitempty"`
 
-	// node is the node that the pod ran on.
+	// node is the node of the pod.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -59,25 +59,25 @@ type Victim struct {
 	// +optional
 	Owner *VictimOwner `json:"owner,omitempty"`
 
-	// readyBefore is how many pods of the owner were ready when this one was chosen, absent where none was.
+	// readyBefore is how many pods of the owner were ready when this pod was chosen. It is absent if none was.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	ReadyBefore int32 `json:"readyBefore,omitempty"`
 
-	// outcome is the result for the pod.
+	// outcome is what happened to the pod.
 	//
 	// +optional
 	Outcome VictimOutcome `json:"outcome,omitempty"`
 
-	// reason says in one word why a pod was spared, or could not be killed.
+	// reason is why the pod was spared or could not be killed, in one word.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Reason string `json:"reason,omitempty"`
 
-	// blockedBy is the disruption budget that kept the pod alive, where the API server named it.
+	// blockedBy is the name of the disruption budget that kept the pod alive, if the API server reported it.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -85,17 +85,17 @@ type Victim struct {
 	BlockedBy string `json:"blockedBy,omitempty"`
 }
 
-// BlockedWorkload is a workload of which a disruption budget let no pod go.
+// BlockedWorkload is a workload whose disruption budget refused every eviction.
 type BlockedWorkload struct {
 	VictimOwner `json:",inline"`
 
-	// ready is how many pods of it were ready then, absent where none was.
+	// ready is how many of its pods were ready then. It is absent if none was.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	Ready int32 `json:"ready,omitempty"`
 
-	// blockedBy is the disruption budget, where the API server named it.
+	// blockedBy is the name of the disruption budget, if the API server reported it.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253

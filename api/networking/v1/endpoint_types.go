@@ -9,7 +9,7 @@ import "github.com/fairlead-dev/fairlead/api/common"
 //
 // +kubebuilder:validation:XValidation:rule="has(self.dns) != has(self.addresses)",message="set exactly one of dns or addresses"
 type Endpoint struct {
-	// name of the endpoint, unique within the object. Status, events and metrics have it.
+	// name of the endpoint, unique within the object. Status, events and metrics use it.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
@@ -30,21 +30,21 @@ type Endpoint struct {
 	// +optional
 	Addresses []IPAddress `json:"addresses,omitempty"`
 
-	// priority from 0 to 9; the lowest one with enough healthy addresses is published. The
-	// default is 0. Anything else needs healthCheck.
+	// priority from 0 to 9, where 0 is the most preferred. The lowest number with enough healthy addresses is published.
+	// The default is 0; other values need healthCheck.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=9
 	// +optional
 	Priority *int32 `json:"priority,omitempty"`
 
-	// zone that the endpoint is near, published as the zone of its addresses.
+	// zone is the topology zone that the endpoint is near. EndpointSlices publish it with the addresses.
 	//
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Zone *string `json:"zone,omitempty"`
 
-	// ports that differ at this endpoint, by the name of a port of the object.
+	// ports are the ports that differ at this endpoint, each by the name of a port of spec.ports.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
@@ -81,9 +81,8 @@ type IPAddress string
 
 // DNSName is a name to look up, and what to look up.
 type DNSName struct {
-	// name outside the cluster, in lower case, with or without a final dot. That it does not lead
-	// into the cluster is checked again on every lookup, since the cluster's own domain may
-	// differ from what the rule here can know.
+	// name outside of the cluster, in lower case, with or without a final dot. The operator checks on every lookup that
+	// it does not lead into the cluster: this rule does not know the cluster's own domain.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -112,14 +111,14 @@ const (
 
 // EndpointPort is a port that differs at one endpoint.
 type EndpointPort struct {
-	// name of a port of the object.
+	// name of a port of spec.ports.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +required
 	Name string `json:"name,omitempty"`
 
-	// port at this endpoint, instead of targetPort.
+	// port to connect to at this endpoint, instead of targetPort.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535
@@ -143,13 +142,13 @@ type Resolution struct {
 	// +optional
 	MaxTTL *common.Duration `json:"maxTTL,omitempty"`
 
-	// onFailure says what becomes of the addresses of a name that no longer resolves: KeepLast
-	// (the default) keeps them for good; Remove removes them after keepLastFor.
+	// onFailure determines what happens to the addresses of a name that no longer resolves. KeepLast (the default) keeps
+	// them. Remove removes them after keepLastFor.
 	// +optional
 	OnFailure *ResolutionFailurePolicy `json:"onFailure,omitempty"`
 
-	// keepLastFor is how long onFailure Remove keeps addresses after the last good lookup, at least.
-	// It has no effect with KeepLast. The default is 24h.
+	// keepLastFor is how long onFailure Remove keeps the addresses after the last successful lookup. It has no effect
+	// with KeepLast. The default is 24h.
 	//
 	// +optional
 	KeepLastFor *common.Duration `json:"keepLastFor,omitempty"`
@@ -161,8 +160,8 @@ type Resolution struct {
 type ResolutionFailurePolicy string
 
 const (
-	// ResolutionKeepLast keeps the last addresses for good.
+	// ResolutionKeepLast keeps the last addresses until the name resolves again.
 	ResolutionKeepLast ResolutionFailurePolicy = "KeepLast"
-	// ResolutionRemove removes them after keepLastFor.
+	// ResolutionRemove removes the last addresses after keepLastFor.
 	ResolutionRemove ResolutionFailurePolicy = "Remove"
 )

@@ -10,13 +10,13 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// FailbackNowAnnotation requests to fail back to a more preferred priority that is healthy, without waiting for failbackDelay
-// and also where failback is Manual. Its value is a common.Token.
+// FailbackNowAnnotation requests a failback to a more preferred priority that is healthy, without waiting for
+// failbackDelay. It also works if failback is Manual. Its value is a common.Token.
 const FailbackNowAnnotation = "networking.fairlead.dev/failback-now"
 
-// AdoptServiceAnnotation with the value "true" lets an ExternalService take over a Service of its name
-// that an earlier one has left, as with deletionPolicy Orphan. A user who sets it must have the right to
-// update that Service. A Service that was not made for an ExternalService is never taken over.
+// AdoptServiceAnnotation with the value "true" lets an ExternalService take over the Service of its name that an
+// earlier ExternalService has left, as with deletionPolicy Orphan. A user who sets it needs the right to update that
+// Service. A Service that was not made for an ExternalService is never taken over.
 const AdoptServiceAnnotation = "networking.fairlead.dev/adopt-service"
 
 // ExternalService publishes something outside the cluster as a Service of the same name and
@@ -72,8 +72,8 @@ type ExternalServiceList struct {
 // +kubebuilder:validation:XValidation:rule="!has(self.failover) || has(self.healthCheck)",message="failover needs healthCheck"
 // +kubebuilder:validation:XValidation:rule="self.endpoints.all(e, !has(e.priority) || e.priority == 0) || has(self.healthCheck)",message="more than one priority needs healthCheck"
 type ExternalServiceSpec struct {
-	// suspend freezes the published EndpointSlices as they are: nothing is resolved, checked or
-	// written until it is false again. The default is false.
+	// suspend leaves the published EndpointSlices as they are: while it is true, the operator resolves, checks and writes
+	// nothing. The default is false.
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
 
@@ -101,8 +101,7 @@ type ExternalServiceSpec struct {
 	// +required
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
 
-	// resolution defines how the DNS names of endpoints are looked up. Where it is absent and an endpoint has
-	// dns, each field has its own default.
+	// resolution defines how the DNS names of endpoints are looked up. If it is absent, the defaults of its fields apply.
 	// +optional
 	Resolution *Resolution `json:"resolution,omitempty"`
 
@@ -110,8 +109,8 @@ type ExternalServiceSpec struct {
 	// +optional
 	HealthCheck *HealthCheck `json:"healthCheck,omitempty"`
 
-	// failover chooses among priorities. It needs healthCheck; where it is absent, every field has
-	// its own default.
+	// failover defines which priority is published. It needs healthCheck. If it is absent, the defaults of its fields
+	// apply.
 	// +optional
 	Failover *Failover `json:"failover,omitempty"`
 
@@ -185,8 +184,8 @@ type ServicePort struct {
 	// +required
 	Port int32 `json:"port,omitempty"`
 
-	// targetPort is the port at the endpoints. Where it is absent, port is used. The default is not stored, so
-	// that the two change together.
+	// targetPort is the port at the endpoints. If it is absent, port is used. The default is not stored, so that a change
+	// of port changes both.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=65535

@@ -9,11 +9,12 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// InjectFaultAnnotation requests a fault that ends by itself. Its value is a common.Token: a type, and for how long, from 1s to
-// 1h, as in "BlackHole for=10m" or "Drain endpoint=primary for=10m". With at=2026-03-02T14:00:00Z the fault lasts from that
-// time to at + for, however late it is noticed; without at it begins when it is first observed. id=2 distinguishes a
-// request from an earlier one of the same text. status.fault has the request that was handled last, and its outcome. To
-// remove the annotation ends the fault. A user who sets it must have the right to update EndpointSlices in the namespace.
+// InjectFaultAnnotation requests a fault that ends by itself. Its value is a common.Token: a type, and a duration from
+// 1s to 1h. Examples are "BlackHole for=10m" and "Drain endpoint=primary for=10m". Without at, the fault begins when
+// the operator observes the annotation. With at=2026-03-02T14:00:00Z it begins at that time, and ends at that time plus
+// its duration, even if the operator observes it late. Add id=2 to distinguish a request from an earlier one with the
+// same text. status.fault has the latest request that was handled, and its outcome. Remove the annotation to end the
+// fault. A user who sets it needs the right to update EndpointSlices in the namespace.
 const InjectFaultAnnotation = "networking.fairlead.dev/inject-fault"
 
 // FaultType is BlackHole, Drain or FailOver.
@@ -31,7 +32,7 @@ const (
 	FaultFailOver FaultType = "FailOver"
 )
 
-// FaultStatus is the last fault that was requested in a readable form.
+// FaultStatus is the last fault that an annotation requested, as fields.
 type FaultStatus struct {
 	// request is the value of the annotation.
 	// +required
@@ -41,18 +42,18 @@ type FaultStatus struct {
 	// +required
 	Type FaultType `json:"type,omitempty"`
 
-	// endpoint that Drain takes out.
+	// endpoint is the name of the endpoint that a fault of type Drain takes out of service.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +optional
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// deadlineTime is when the fault ends at the latest.
+	// deadlineTime is the latest time at which the fault ends.
 	// +required
 	DeadlineTime metav1.Time `json:"deadlineTime,omitzero"`
 
-	// startTime is when the fault began. It is absent from one that was refused.
+	// startTime is when the fault began. It is absent if the fault was refused.
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
@@ -60,11 +61,11 @@ type FaultStatus struct {
 	// +optional
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 
-	// priority that was published when the fault began.
+	// priority is the priority that was published when the fault began.
 	// +optional
 	Priority *int32 `json:"priority,omitempty"`
 
-	// outcome is why the fault ended, or Refused.
+	// outcome is the reason for which the fault ended, or Refused if it did not begin.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -78,17 +79,17 @@ type FaultStatus struct {
 	// +optional
 	Message string `json:"message,omitempty"`
 
-	// dependants are the workloads of the namespace that depend on the ExternalService, at most 32: the targets of
-	// the RebootPolicies that name it, and then those whose annotation declares it. Those that did not stay ready come first.
+	// dependants are the workloads of the namespace that depend on the ExternalService, at most 32. The targets of
+	// RebootPolicies that name it come first, then workloads that declare it by an annotation. Those that did not stay
+	// ready precede all others.
 	//
 	// +kubebuilder:validation:MaxItems=32
 	// +listType=atomic
 	// +optional
 	Dependants []FaultDependant `json:"dependants,omitempty"`
 
-	// dependantsStayedReady is False where one of them became unready during the fault, and Unknown
-	// where there is none, or one was unready before or could not be read. It is absent while the
-	// fault lasts.
+	// dependantsStayedReady is False if a dependant became unready during the fault. It is Unknown if there is no
+	// dependant, or if one was unready before or could not be read. It is absent while the fault lasts.
 	//
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:MinLength=1
@@ -124,13 +125,13 @@ type FaultDependant struct {
 type DependantReadiness string
 
 const (
-	// DependantStayedReady says that all its replicas were available whenever it was read.
+	// DependantStayedReady means that all replicas of the workload were available at every read.
 	DependantStayedReady DependantReadiness = "StayedReady"
-	// DependantBecameUnready says that it was ready before the fault, and was not during it.
+	// DependantBecameUnready means that the workload was ready before the fault and became unready during it.
 	DependantBecameUnready DependantReadiness = "BecameUnready"
-	// DependantUnreadyBefore says that it was not ready when the fault began.
+	// DependantUnreadyBefore means that the workload was not ready when the fault began.
 	DependantUnreadyBefore DependantReadiness = "UnreadyBefore"
-	// DependantUnreadable says that it could not be read.
+	// DependantUnreadable means that the workload could not be read.
 	DependantUnreadable DependantReadiness = "Unreadable"
 )
 

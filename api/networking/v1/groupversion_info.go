@@ -13,7 +13,7 @@ var (
 	// GroupVersion is the group and version of the types in this package.
 	GroupVersion = schema.GroupVersion{Group: "networking.fairlead.dev", Version: "v1"}
 
-	// SchemeGroupVersion is the same, by the name that generated code knows.
+	// SchemeGroupVersion is GroupVersion under the name that generated code uses.
 	SchemeGroupVersion = GroupVersion
 
 	// SchemeBuilder collects what AddToScheme registers.

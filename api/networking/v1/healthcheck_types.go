@@ -6,7 +6,7 @@ package v1
 import "github.com/fairlead-dev/fairlead/api/common"
 
 // HealthCheck defines how every address is checked. An address becomes Unhealthy after failureThreshold failures in a
-// row, and Healthy after successThreshold successes in a row. The first result of an address decides alone.
+// row, and Healthy after successThreshold successes in a row. The first check of an address decides at once.
 type HealthCheck struct {
 	common.Check `json:",inline"`
 
@@ -15,8 +15,7 @@ type HealthCheck struct {
 	// +optional
 	UnhealthyInterval *common.Duration `json:"unhealthyInterval,omitempty"`
 
-	// jitterPercent is added to every interval at random, up to this share of it. The default is
-	// 10.
+	// jitterPercent is the share of every interval that may be added to it at random, in percent. The default is 10.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
@@ -26,25 +25,25 @@ type HealthCheck struct {
 
 // Failover chooses which priority is published.
 type Failover struct {
-	// minHealthyPercent is the share of healthy addresses from which on a priority qualifies. The
-	// lowest priority that qualifies is published; where none does, the one with most healthy
-	// addresses. The default is 1.
+	// minHealthyPercent is the share of healthy addresses that a priority needs to be published, in percent. The most
+	// preferred priority that has it is published. If none has it, the one with the most healthy addresses is. The
+	// default is 1.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	MinHealthyPercent *int32 `json:"minHealthyPercent,omitempty"`
 
-	// panicThresholdPercent above 0 publishes all of priority 0 as ready where no address is
-	// healthy anywhere. The default, 0, publishes none.
+	// panicThresholdPercent above 0 publishes all addresses of priority 0 as ready if no address is healthy anywhere. The
+	// default, 0, publishes none.
 	//
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	// +optional
 	PanicThresholdPercent *int32 `json:"panicThresholdPercent,omitempty"`
 
-	// failback is Automatic (the default), or Manual, which stays with the priority that failed
-	// over to.
+	// failback is Automatic (the default), or Manual, which keeps the less preferred priority until a user requests a
+	// failback.
 	// +optional
 	Failback *FailbackPolicy `json:"failback,omitempty"`
 
@@ -61,8 +60,8 @@ type Failover struct {
 type FailbackPolicy string
 
 const (
-	// FailbackAutomatic goes back once failbackDelay has passed.
+	// FailbackAutomatic fails back once failbackDelay has passed.
 	FailbackAutomatic FailbackPolicy = "Automatic"
-	// FailbackManual goes back only where the annotation FailbackNowAnnotation requests it.
+	// FailbackManual fails back only if FailbackNowAnnotation requests it.
 	FailbackManual FailbackPolicy = "Manual"
 )

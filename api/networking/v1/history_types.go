@@ -17,17 +17,18 @@ const (
 
 // Results of a change (status.history[].result).
 const (
-	// ResultSucceeded: the priority was changed, or the fault ended as requested and no dependant became unready.
+	// ResultSucceeded means that the priority was changed, or that the fault ended as requested and no dependant became
+	// unready.
 	ResultSucceeded = "Succeeded"
-	// ResultFailed: a dependant became unready during the fault.
+	// ResultFailed means that a dependant became unready during the fault.
 	ResultFailed = "Failed"
-	// ResultAborted: the fault was ended before its time.
+	// ResultAborted means that the fault ended before its time.
 	ResultAborted = "Aborted"
-	// ResultRefused: the failback or the fault that was requested did not begin.
+	// ResultRefused means that the requested failback or fault did not begin.
 	ResultRefused = "Refused"
 )
 
-// ChangeRecord is a change of the published priority, or a fault that has ended, with the result Succeeded, Failed, Aborted
+// ChangeRecord is a change of the published priority, or a fault that ended. Its result is Succeeded, Failed, Aborted
 // or Refused.
 type ChangeRecord struct {
 	common.Record `json:",inline"`
@@ -44,7 +45,7 @@ type ChangeRecord struct {
 	// +optional
 	FromPriority *int32 `json:"fromPriority,omitempty"`
 
-	// toPriority is the priority that is published since. It is absent from a fault.
+	// toPriority is the priority that was published after it. It is absent for a fault.
 	//
 	// +optional
 	ToPriority *int32 `json:"toPriority,omitempty"`

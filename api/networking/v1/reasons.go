@@ -5,7 +5,8 @@ package v1
 
 import "github.com/fairlead-dev/fairlead/api/common"
 
-// Reasons of conditions, of endpoints (status.endpoints[].reason), and of status.history and status.fault. Reasons has what each means.
+// Reasons of conditions, of endpoints (status.endpoints[].reason), and of status.history and status.fault. Reasons
+// explains each.
 const (
 	ReasonPublished       = "Published"
 	ReasonServiceConflict = "ServiceConflict"
@@ -89,7 +90,7 @@ const (
 	FaultOutcomeClockChanged    = "ClockChanged"
 )
 
-// Reasons of Events, beside those of Ready.
+// Reasons of Events. Events use reasons of Ready as well.
 const (
 	EventAddressesLeftOut  = "AddressesLeftOut"
 	EventForeignFields     = "ForeignFields"
@@ -110,7 +111,7 @@ const (
 	EventFaultRefused      = ReasonFaultRefused
 )
 
-// Reasons of an ExternalService.
+// Reasons explains each reason of an ExternalService.
 var Reasons = []common.Reason{
 	{On: "Ready=True", Name: ReasonPublished,
 		Meaning: "The Service and its EndpointSlices are as the spec defines them, whatever the health of the addresses."},

@@ -12,8 +12,8 @@ import (
 
 // ExternalServiceStatus is the observed state of what is published.
 type ExternalServiceStatus struct {
-	// conditions are Ready, Resolved, Healthy, FailedOver, FaultInjected, Waiting and Suspended, which are present from the
-	// first reconcile on, and Reconciling and Stalled, which are absent while all is normal.
+	// conditions are Ready, Resolved, Healthy, FailedOver, FaultInjected, Waiting and Suspended, which are present from
+	// the first reconcile on. Reconciling and Stalled are absent while all is normal.
 	//
 	// +kubebuilder:validation:MaxItems=16
 	// +listType=map
@@ -26,8 +26,8 @@ type ExternalServiceStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// publishedSpec is a digest of the spec that was last published, without suspend. While the object is
-	// suspended, it shows whether the spec was edited since.
+	// publishedSpec is a digest of the spec that was last published, without suspend. While the object is suspended, it
+	// shows whether the spec has changed since.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -58,8 +58,8 @@ type ExternalServiceStatus struct {
 	// +optional
 	HandledFailbackNow common.Token `json:"handledFailbackNow,omitempty"`
 
-	// fault is the last one that the annotation networking.fairlead.dev/inject-fault requested. It is stored
-	// here before it has any effect.
+	// fault is the last fault that the annotation networking.fairlead.dev/inject-fault requested. The operator stores it
+	// here before it begins the fault.
 	// +optional
 	Fault *FaultStatus `json:"fault,omitempty"`
 
@@ -101,8 +101,7 @@ type AddressCounts struct {
 	// total is how many addresses the endpoints have together.
 	// +required
 	Total int32 `json:"total"`
-	// healthy is how many of them are healthy. Without a healthCheck that is all of them that the
-	// egress policy does not refuse.
+	// healthy is how many of them are healthy. Without a healthCheck, every address that the egress policy allows counts.
 	// +required
 	Healthy int32 `json:"healthy"`
 	// published is how many of them are in the EndpointSlices and ready.
@@ -126,16 +125,17 @@ type EndpointStatus struct {
 	// +optional
 	DNSName string `json:"dnsName,omitempty"`
 
-	// resolvedTime is when the DNS name was last looked up with success, as of the last change of
-	// anything else in the status.
+	// resolvedTime is when the DNS name was last looked up with success. It is written only when another field of the
+	// status changes.
 	// +optional
 	ResolvedTime *metav1.Time `json:"resolvedTime,omitempty"`
 
-	// nextResolveTime is when the DNS name would be looked up next, as of that change.
+	// nextResolveTime is when the next lookup of the DNS name is due. It is written only when another field of the status
+	// changes.
 	// +optional
 	NextResolveTime *metav1.Time `json:"nextResolveTime,omitempty"`
 
-	// reason is the result of the last lookup: Resolved, or one of the reasons for which the condition Resolved is not true.
+	// reason is Resolved, or the reason for which the last lookup failed, as in the condition Resolved.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -159,7 +159,7 @@ type AddressStatus struct {
 	// +required
 	IP string `json:"ip,omitempty"`
 
-	// port of the SRV record that the address comes from. It is absent without one.
+	// port of the SRV record that the address comes from. It is absent for an address from another source.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +optional
@@ -173,13 +173,12 @@ type AddressStatus struct {
 	// +optional
 	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
 
-	// lastProbeTime is when the address was last checked, as of the last change of anything else in
-	// the status.
+	// lastProbeTime is when the address was last checked. It is written only when another field of the status changes.
 	// +optional
 	LastProbeTime *metav1.Time `json:"lastProbeTime,omitempty"`
 
-	// reason is the result of the check that last changed health, or Denied where the egress policy refuses the
-	// address. It is one of a fixed set of words, never text that the server sent.
+	// reason is the result of the check that last changed health, or Denied if the egress policy refuses the address. It
+	// is one of a fixed set of words, never text that the server sent.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=64
@@ -194,10 +193,10 @@ type AddressStatus struct {
 type AddressHealth string
 
 const (
-	// AddressHealthy addresses are published as ready while their priority is the active one.
+	// AddressHealthy means that the address is published as ready while its priority is published.
 	AddressHealthy AddressHealth = "Healthy"
-	// AddressUnhealthy addresses are published as not ready.
+	// AddressUnhealthy means that the address is published as not ready.
 	AddressUnhealthy AddressHealth = "Unhealthy"
-	// AddressUnknown addresses were not checked yet.
+	// AddressUnknown means that the address was not checked yet.
 	AddressUnknown AddressHealth = "Unknown"
 )

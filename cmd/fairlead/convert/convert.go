@@ -23,24 +23,24 @@ type Kind struct {
 	Types map[string]reflect.Type
 }
 
-// Options of a Conversion.
+// Options of New.
 type Options struct {
-	// Kinds are required; every other object is left alone.
+	// Kinds are the kinds to convert; objects of other kinds are left alone. Required.
 	Kinds []Kind
-	// To is the version to convert to, such as "v1"; required.
+	// To is the version to convert to, such as "v1". Required.
 	To string
 	// Vet returns what is wrong with a converted object, given as JSON. Defaults to nil: nothing is checked.
 	Vet func(object []byte) []string
 }
 
-// Conversion converts texts. It is safe for concurrent use.
+// Conversion converts manifests. It is safe for concurrent use.
 type Conversion struct {
 	options Options
 	kinds   map[string]*Kind // by group/kind
 	groups  []string
 }
 
-// New returns a Conversion. It fails where no kind has the version.
+// New returns a Conversion. It fails if no kind has the version o.To, or if a kind has no conversion.
 func New(o Options) (*Conversion, error) {
 	c := &Conversion{options: o, kinds: make(map[string]*Kind, len(o.Kinds))}
 	for i := range o.Kinds {
@@ -73,10 +73,10 @@ func Versions(kinds []Kind) []string {
 	return slices.Sorted(maps.Keys(all))
 }
 
-// Finding is something about one object.
+// Finding is a message about one object, with its place in the text.
 type Finding struct {
 	manifest.Position
-	// Object is such as "ExternalService shop/billing-db".
+	// Object names the object, such as "ExternalService shop/billing-db". It is empty for a message about the text.
 	Object string
 	Text   string
 }
@@ -91,16 +91,16 @@ func (f Finding) String() string {
 // Result is a converted text.
 type Result struct {
 	Text []byte
-	// Documents counts those that hold anything but comments.
+	// Documents counts the documents that hold more than comments.
 	Documents int
 	JSON      bool      // the text is JSON, and only that
-	Stale     []Finding // objects that were at another version
-	Notes     []Finding // what its reader should know
-	Failed    []Finding // objects that could not be converted, and stayed
+	Stale     []Finding // objects that were at another version than Options.To
+	Notes     []Finding // what the user should check in Text
+	Failed    []Finding // objects that could not be converted; Text has them unchanged
 	Changed   bool
 }
 
-// Text converts all objects of a text. The error is for a text that cannot be read.
+// Text converts all objects of a manifest in YAML or JSON. It returns an error if the manifest cannot be parsed.
 func (c *Conversion) Text(text []byte) (Result, error) {
 	parts, err := manifest.Split(text)
 	if err != nil {
@@ -132,6 +132,7 @@ func (c *Conversion) mentionsGroup(text []byte) bool {
 	return slices.ContainsFunc(c.groups, func(group string) bool { return strings.Contains(string(text), group) })
 }
 
+// part converts one document, and records in out what happened to its objects.
 func (c *Conversion) part(part manifest.Part, out *Result) ([]byte, error) {
 	document, err := manifest.Parse(part)
 	switch {
@@ -146,7 +147,7 @@ func (c *Conversion) part(part manifest.Part, out *Result) ([]byte, error) {
 	text, notes, err := document.Rewrite(w.value(document.Root))
 	if err != nil {
 		out.Failed = append(out.Failed, Finding{Position: document.Root.Position, Object: w.first, Text: err.Error()})
-		return part.Text, nil //nolint:nilerr // it was found, and the others are converted
+		return part.Text, nil //nolint:nilerr // out.Failed reports it, and the other objects are converted
 	}
 	for _, note := range notes {
 		out.Notes = append(out.Notes, Finding{Position: note.Position, Text: note.Text})

@@ -37,11 +37,12 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/conversion"
 )
 
-// assembly is what the parts of the operator are made from.
+// assembly holds what several parts of the operator need: settings, clients, and the functions by which the parts
+// report their state.
 type assembly struct {
 	config   *options.Configuration
-	kinds    kinds // those of the configuration
-	leftOut  kinds // the others
+	kinds    kinds // the kinds that the configuration enables
+	leftOut  kinds // the kinds that it leaves out
 	identity identity
 	version  string
 	api      *connection
@@ -54,24 +55,25 @@ type assembly struct {
 	metrics  prometheus.Registerer
 
 	scheme        *runtime.Scheme
-	client        kubernetes.Interface // without a limit
-	untyped       dynamic.Interface    // the same
+	client        kubernetes.Interface // without a rate limit
+	untyped       dynamic.Interface    // without a rate limit
 	startup       *startup
 	warnings      *warnings.Reader
 	egress        *egressStack
 	leadershipLog *leadershipLog
 	lock          *leaderelection.Lock // nil without an election
-	mayLead       func()               // lets this replica take part in it
-	workTimeout   time.Duration        // for the end of the reconcilers
+	mayLead       func()               // lets this replica take part in the election
+	workTimeout   time.Duration        // how long the reconcilers may take to stop
 	claim         *claim               // nil where this replica has no reconcilers, or no right to CRDs
-	certificate   func() error         // why the certificate that was last read is not served; nil without webhooks
-	bundles       func() error         // which objects lack the CA bundle; nil where another component writes it
+	certificate   func() error         // returns why the last certificate is not served; nil without webhooks
+	bundles       func() error         // returns which objects lack the CA bundle; nil if another component writes it
 
 	recordEvent func(events.Event)         // writes an Event
-	undecodable *tolerantcache.Undecodable // what is stored and does not fit its type
+	undecodable *tolerantcache.Undecodable // the stored objects that do not fit their types
 }
 
-// assemble lists what runs: servers of probes, metrics and profiles, what needs the API server alone, and the two halves.
+// assemble lists what runs: the servers of probes, metrics and profiles, the components that need only the API server,
+// and the two halves.
 func (a *assembly) assemble() (*Operator, error) {
 	undecodable, err := a.share()
 	if err != nil {
@@ -124,7 +126,7 @@ func (a *assembly) assemble() (*Operator, error) {
 	return o, nil
 }
 
-// webhooks returns the half that serves webhooks, and its readiness.
+// webhooks returns the half that serves webhooks, and a function that returns why it is not ready.
 func (a *assembly) webhooks() (serve serving, ready func() error, err error) {
 	source, err := a.newCertificates()
 	if err != nil {
@@ -174,7 +176,7 @@ func (a *assembly) webhooks() (serve serving, ready func() error, err error) {
 	return serve, ready, nil
 }
 
-// share makes what the parts have in common, and returns what runs for the Events about undecodable objects.
+// share creates what several parts use. It returns the component that writes the Events about undecodable objects.
 func (a *assembly) share() (undecodable component, err error) {
 	if a.startup, err = newStartup(a); err != nil {
 		return undecodable, err
@@ -202,7 +204,7 @@ func (a *assembly) share() (undecodable component, err error) {
 	return a.reportUndecodable()
 }
 
-// apiServer returns what waits for the API server.
+// apiServer returns the settings of the wait for the API server.
 func (a *assembly) apiServer() apiServerWait {
 	return apiServerWait{
 		client: a.client.Discovery().RESTClient(), server: a.api.rest.Host, origin: a.api.origin,
@@ -210,7 +212,7 @@ func (a *assembly) apiServer() apiServerWait {
 	}
 }
 
-// reviews is what admission consults about writers.
+// reviews returns what the admission of each kind uses to decide what a writer may do.
 func (a *assembly) reviews() reviews {
 	unavailable := ""
 	if !a.config.ClusterAccess {
@@ -233,7 +235,7 @@ func (a *assembly) reviews() reviews {
 	}
 }
 
-// degraded returns what is wrong that makes no replica unready; nil where nothing is.
+// degraded returns the problems that do not make the replica unready; nil if there are none.
 func (a *assembly) degraded() error {
 	errs := []error{a.startup.err(), a.offset.err()}
 	if a.certificate != nil {
@@ -245,13 +247,14 @@ func (a *assembly) degraded() error {
 	return errors.Join(errs...)
 }
 
-// lateReasons are the reasons of the Events about late phases: of one reason, one Event is written in ten minutes.
+// lateReasons are the reasons of the Events about late phases. For each reason, at most one Event is written in ten
+// minutes.
 var lateReasons = map[string]string{
 	phaseCertificates: common.EventCertificateUnavailable, phaseWebhookServer: common.EventWebhooksUnavailable, phaseCAPublished: common.EventCABundleNotPublished,
 	phaseCaches: common.EventCachesNotSynced, phaseReconcilers: common.EventNotReconciling,
 }
 
-// reportLate reports by an Event on the operator's Lease that the start goes on without a part of a phase.
+// reportLate writes an Event on the operator's Lease that the start continues without a part of a phase.
 func (a *assembly) reportLate(phase, part string, reason error) {
 	what := phase
 	if part != "" {
@@ -263,7 +266,7 @@ func (a *assembly) reportLate(phase, part string, reason error) {
 	})
 }
 
-// reportOffset reports by an Event on the operator's Lease that the clock is wrong, or the API server's.
+// reportOffset writes an Event on the operator's Lease that this clock and that of the API server differ.
 func (a *assembly) reportOffset(message string) {
 	a.recordEvent(events.Event{
 		Regarding: a.lease(), Reason: common.EventClockSkewed, Action: "Compare",
@@ -271,7 +274,7 @@ func (a *assembly) reportOffset(message string) {
 	})
 }
 
-// servers are the listeners beside the webhook's.
+// servers returns the servers other than that of the webhooks.
 func (a *assembly) servers(ready func() error) (all []component, err error) {
 	evicted, err := metrics.Counter(a.metrics, "fairlead_evicted_connections_total",
 		"Connections of the servers of probes and profiles that were closed for keeping them waiting while there was no room for another one.", "server")
@@ -300,7 +303,8 @@ func (a *assembly) servers(ready func() error) (all []component, err error) {
 	return all, nil
 }
 
-// elect makes the lock of the Manager's election, where there is one. Candidates read the Lease more often than a leader renews it.
+// elect creates the lock of the Manager's election, if there is an election. Candidates read the Lease more often than
+// a leader renews it.
 func (a *assembly) elect() error {
 	if a.config.HasClusterRole() {
 		a.claim = &claim{
@@ -343,7 +347,8 @@ func (a *assembly) elect() error {
 	return nil
 }
 
-// pollPeriod is how often a candidate reads the Lease. One for life is read with a Pod, and no time has to be observed.
+// pollPeriod returns how often a candidate reads the Lease. In the mode for life it reads the leader's Pod as well, and
+// may read less often: no lease duration is observed.
 func (a *assembly) pollPeriod() time.Duration {
 	e := a.config.LeaderElection
 	if e.Mode == options.ElectionForLife {
@@ -352,7 +357,7 @@ func (a *assembly) pollPeriod() time.Duration {
 	return e.RetryPeriod.Duration / 10
 }
 
-// patience is how long the election waits for caches.
+// patience returns how long the election waits for the caches.
 func (a *assembly) patience() time.Duration {
 	return min(a.config.ClientConnection.StartTimeout.Duration, a.config.Controllers.CacheSyncTimeout.Duration)
 }

@@ -29,9 +29,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
 )
 
-// clusterOptions returns what caches and clients are made from, for some namespaces (none: all) and with what is held of some
-// kinds. The caches ask the API server which of the kinds are namespaced, until ctx ends. Cache.NewInformer is where
-// tolerantcache has its place, NewCache that of partialcache, and the transforms that of intern.
+// clusterOptions returns the options of caches and clients. Without namespaces, they cover all. held defines what the
+// caches keep of some kinds. Until ctx ends, the caches ask the API server which of the kinds are namespaced.
 func (a *assembly) clusterOptions(
 	ctx context.Context, api *rest.Config, namespaces []string, held map[client.Object]cache.ByObject,
 ) (*rest.Config, cluster.Options, error) {
@@ -70,7 +69,8 @@ func (a *assembly) clusterOptions(
 	return api, options, a.tolerateUndecodable(api, &options)
 }
 
-// uncached returns what an informer is never made of: kinds that are left out, and workloads where nothing disrupts them.
+// uncached returns the kinds that no informer is created for: those that are left out, and workloads if no kind
+// disrupts them.
 func (a *assembly) uncached() []schema.GroupVersionKind {
 	all := a.leftOut.gvks()
 	if !a.kinds.disrupt() {
@@ -81,8 +81,8 @@ func (a *assembly) uncached() []schema.GroupVersionKind {
 	return all
 }
 
-// stripUnread removes what nothing reads from the cache, which can be half of an object in memory: the fields' managers
-// and the manifest that kubectl applied last. Writes are patches and updates of a status, which leave both alone.
+// stripUnread removes the parts of an object that nothing reads: managedFields, and the manifest that kubectl applied
+// last. They can be half of its memory. Writes are patches and updates of the status, which leave both alone.
 func stripUnread(object any) (any, error) {
 	accessor, err := meta.Accessor(object)
 	if err != nil {
@@ -90,7 +90,7 @@ func stripUnread(object any) (any, error) {
 	}
 	accessor.SetManagedFields(nil)
 	annotations := accessor.GetAnnotations()
-	if annotations[corev1.LastAppliedConfigAnnotation] != "" { // else it may be shared
+	if annotations[corev1.LastAppliedConfigAnnotation] != "" { // a map without it may be shared with other objects
 		delete(annotations, corev1.LastAppliedConfigAnnotation)
 	}
 	if len(annotations) == 0 {
@@ -99,7 +99,7 @@ func stripUnread(object any) (any, error) {
 	return object, nil
 }
 
-// waitForInformers waits until the informers of kinds have listed, each within a limit.
+// waitForInformers waits until the informers of kinds have listed their objects. Each wait has a limit.
 func (a *assembly) waitForInformers(ctx context.Context, informers cache.Informers, phase string, kinds []client.Object) error {
 	limit := a.config.Controllers.CacheSyncTimeout.Duration
 	for _, kind := range kinds {
@@ -123,11 +123,12 @@ func (a *assembly) waitForInformers(ctx context.Context, informers cache.Informe
 	return nil
 }
 
-// maxUnserved is how long a kind that the API server does not serve is waited for in one attempt: CRDs may be installed
+// maxUnserved is how long one attempt waits for a kind that the API server does not serve yet. CRDs may be installed
 // with the operator.
 const maxUnserved = 5 * time.Second
 
-// waitForInformer waits for the informer itself, since to get one from a cache that is only about to run does not wait.
+// waitForInformer waits until an informer has synced. To get the informer from a cache that has not started does not
+// wait.
 func waitForInformer(ctx context.Context, informers cache.Informers, kind client.Object, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -152,7 +153,7 @@ func waitForInformer(ctx context.Context, informers cache.Informers, kind client
 	}
 }
 
-// reportUndecodable creates what reports undecodable objects by Events, and returns what runs for it.
+// reportUndecodable creates the reporter of undecodable objects, and returns the component that writes its Events.
 func (a *assembly) reportUndecodable() (run component, err error) {
 	eventRecorder, err := events.New(events.Options{
 		Client: a.client.EventsV1(), Instance: a.identity.id, Clock: a.clock,
@@ -184,8 +185,8 @@ func undecodableEvent(e tolerantcache.Entry) events.Event {
 	}
 }
 
-// tolerateUndecodable lets the informers of a cluster decode item by item where they must, and its client
-// refuse what did not decode. The configuration is the cluster's own.
+// tolerateUndecodable makes the informers of a cluster decode a list item by item if it does not decode as a whole. Its
+// client refuses to write an object that did not decode. The configuration must be the cluster's own copy.
 func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options) (err error) {
 	if o.HTTPClient, err = rest.HTTPClientFor(api); err != nil {
 		return err
@@ -208,15 +209,15 @@ func (a *assembly) tolerateUndecodable(api *rest.Config, o *cluster.Options) (er
 	return nil
 }
 
-// showPage shows how far a list has come that takes several responses.
+// showPage reports how many objects a list in several pages has received.
 func (a *assembly) showPage(kind string, objects int) {
 	a.startup.progress(phaseCaches, fmt.Sprintf("%s: %d objects so far", kind, objects))
 	a.logger.Info("The cache is being filled", "kind", kind, "objects", objects)
 }
 
-// runWarningCache runs the cache that admission warns from on a replica without controllers: two kinds, at the
-// version that is stored, so that nothing is converted for it. It begins when the webhooks are served, nothing
-// waits for it, and a failure costs warnings alone: it is retried until ctx ends.
+// runWarningCache runs the cache for the warnings of admission on a replica without controllers. It holds two kinds at
+// their stored version, so that nothing is converted for it. It starts when the webhooks are served, and nothing waits
+// for it. If it fails, only warnings are missing: it is retried until ctx ends.
 func (a *assembly) runWarningCache(ctx context.Context) error {
 	filled := a.startup.begin(phaseCaches)
 	policy := retry.Policy{MinDelay: time.Second, MaxDelay: maxPause, AttemptTimeout: -1}
@@ -237,7 +238,7 @@ func (a *assembly) runWarningCache(ctx context.Context) error {
 	return nil
 }
 
-// serveWarningCache runs one cache until ctx ends or it fails.
+// serveWarningCache runs one such cache until ctx ends or it fails.
 func (a *assembly) serveWarningCache(ctx context.Context, filled func()) error {
 	api, options, err := a.clusterOptions(ctx, a.api.withoutLimit(), a.config.Namespaces, nil)
 	if err != nil {

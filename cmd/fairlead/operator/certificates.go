@@ -29,7 +29,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
-// certificates is the source of the serving certificate.
+// certificates runs the source of the serving certificate, and publishes its CA bundle.
 type certificates struct {
 	source   certs.Source
 	injector *injection.Injector // publishes the root, or looks how far another component has got
@@ -42,7 +42,7 @@ type certificates struct {
 	settled   atomic.Bool   // whether the first attempt to publish the root has ended
 }
 
-// newCertificates makes the source that the configuration names, and what publishes its root.
+// newCertificates creates the source that the configuration names, and the injector that publishes its CA bundle.
 func (a *assembly) newCertificates() (*certificates, error) {
 	wanted := a.config.Webhook.Certificates
 	all := &certificates{
@@ -81,8 +81,8 @@ func (a *assembly) newCertificates() (*certificates, error) {
 	return all, err
 }
 
-// lostBundleEvent is the Event about an object that has lost the CA bundle. The object lies in no namespace: an
-// operator that may write Events in some namespaces alone writes it about its Lease.
+// lostBundleEvent returns the Event about an object that has lost the CA bundle. That object has no namespace: an
+// operator that may write Events in some namespaces only writes it about its Lease.
 func (a *assembly) lostBundleEvent(loss injection.Loss) events.Event {
 	event := events.Event{
 		Regarding:     corev1.ObjectReference{APIVersion: loss.APIVersion, Kind: loss.Kind, Name: loss.Name, UID: loss.UID},
@@ -96,7 +96,7 @@ func (a *assembly) lostBundleEvent(loss injection.Loss) events.Event {
 	return event
 }
 
-// prepare is one attempt to have a certificate.
+// prepare makes one attempt to obtain a certificate.
 func (c *certificates) prepare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, c.limit)
 	defer cancel()
@@ -107,20 +107,20 @@ func (c *certificates) prepare(ctx context.Context) error {
 	return err
 }
 
-// refresh keeps the certificate fresh, once there is one.
+// refresh renews the certificate until ctx ends. It starts once there is one.
 func (c *certificates) refresh(ctx context.Context) error {
 	return after(c.prepared, c.source.Run)(ctx)
 }
 
-// publish puts the root where the API server looks for it. A source without a root of its own,
-// such as a folder without ca.crt, leaves that to the component that filled the folder. After the first attempt
-// republish writes, and publish returns how far it has got.
+// publish writes the CA bundle to where the API server reads it. If the source has no CA bundle, such as a folder
+// without ca.crt, the component that filled the folder must write it. After the first attempt republish writes, and
+// publish returns the state.
 func (c *certificates) publish(ctx context.Context) error {
 	defer c.first()
 	if _, err := c.source.GetCertificate(nil); err != nil {
 		return err
 	}
-	bundle := c.source.CABundle() // which a certificate that is there has
+	bundle := c.source.CABundle() // prepare has succeeded, so there is one
 	defer c.settled.Store(true)
 	if bundle == nil {
 		return nil
@@ -134,9 +134,9 @@ func (c *certificates) publish(ctx context.Context) error {
 	return c.injector.Publish(ctx, bundle)
 }
 
-// published returns nil once the first attempt to publish the root has ended. Before, API servers may refuse what this
-// replica serves, while that of a replica with another source, which a rolling update ends as soon as this one is
-// ready, is trusted. An attempt that fails is no reason to stay unready: see Injector.Missing.
+// published returns nil once the first attempt to publish the CA bundle has ended. Before that, API servers may not
+// trust this replica yet. A replica with the previous bundle may still be trusted, and a rolling update ends it as soon
+// as this one is ready. A failed attempt does not keep the replica unready: see Injector.Missing.
 func (c *certificates) published() error {
 	if !c.settled.Load() {
 		return errors.New("the CA bundle is being published: API servers may not trust its certificate yet")
@@ -144,13 +144,13 @@ func (c *certificates) published() error {
 	return nil
 }
 
-// republish keeps the root published, and publishes it where the first attempt failed.
+// republish keeps the CA bundle published, and publishes it if the first attempt failed.
 func (c *certificates) republish(ctx context.Context) error {
 	return after(c.attempted, func(ctx context.Context) error { return c.injector.Run(ctx, c.source.CABundle) })(ctx)
 }
 
-// latest returns the bundle that the source has stored, for a source that stores one; nil means the
-// one in use.
+// latest returns the CA bundle that the source has stored. It returns nil for a source that stores none: the one in use
+// then applies.
 func (c *certificates) latest(ctx context.Context) ([]byte, error) {
 	if keeper, ok := c.source.(certs.Keeper); ok {
 		return keeper.Latest(ctx)
@@ -158,8 +158,8 @@ func (c *certificates) latest(ctx context.Context) ([]byte, error) {
 	return nil, nil
 }
 
-// serverName is the name by which the API server calls the webhooks: that of their Service, or of a
-// certificate in a folder that is not made for a Service, as in envtest.
+// serverName returns the name by which the API server calls the webhooks. It is the name of their Service, or a name in
+// the certificate of a folder that is not for a Service, as in envtest.
 func (a *assembly) serverName() string {
 	if c := a.config.Webhook.Certificates; c.Source == options.SourceFolder && len(c.DNSNames) > 0 {
 		return c.DNSNames[0]
@@ -167,16 +167,16 @@ func (a *assembly) serverName() string {
 	return a.config.Service.Name + "." + a.identity.namespace + ".svc"
 }
 
-// certificateSources makes the source of certificates that the configuration names.
+// certificateSources creates the source of certificates that the configuration names.
 type certificateSources struct {
 	assembly *assembly
-	timeout  time.Duration // of what rarely resolves by waiting
+	timeout  time.Duration // of steps that waiting rarely helps
 	onChange func()
 	logger   logr.Logger
 	injector *injection.Injector
 }
 
-// onFailure reports by an Event on the operator's Lease that a certificate is not served.
+// onFailure writes an Event on the operator's Lease that a certificate is not served.
 func (s certificateSources) onFailure(err error) {
 	s.assembly.recordEvent(events.Event{
 		Regarding: s.assembly.lease(), Reason: common.EventCertificateNotUsed, Action: "Read",
@@ -184,12 +184,12 @@ func (s certificateSources) onFailure(err error) {
 	})
 }
 
-// secrets are those of the operator's namespace.
+// secrets returns the client for the Secrets of the operator's namespace.
 func (s certificateSources) secrets() corev1client.SecretInterface {
 	return s.assembly.client.CoreV1().Secrets(s.assembly.identity.namespace)
 }
 
-// targets are those that must trust the certificate, whose bundle the operator writes unless injectCA is false.
+// targets returns the objects that need the CA bundle. The operator writes it into them unless injectCA is false.
 func (s certificateSources) targets() trust.Targets {
 	targets := trust.Targets{Observe: s.injector.Observed, FormerAuthorities: s.former}
 	if s.assembly.config.Webhook.Certificates.InjectCA {
@@ -247,8 +247,8 @@ func (s certificateSources) certManager() (certs.Source, error) {
 	return certmanager.New(options)
 }
 
-// former are the authorities of the source selfSigned, where it was in use before: its replicas serve
-// until the last of them has been replaced.
+// former returns the CA bundle of the source selfSigned, if it was in use before. Its replicas serve until the last of
+// them has been replaced.
 func (s certificateSources) former(ctx context.Context) []byte {
 	secret, err := s.secrets().Get(ctx, s.assembly.config.Webhook.Certificates.SecretName, metav1.GetOptions{})
 	if err != nil {

@@ -25,13 +25,12 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// claimInterval is how often the CRDs are read beside the watches.
+// claimInterval is how often the CRDs are read, in addition to the watches.
 const claimInterval = 5 * time.Minute
 
 // claim decides which of several installations in a cluster reconciles: the one whose Service the CRDs call for
-// conversion. Two that reconcile the same objects would restart each workload twice, and kill twice as many pods. CRDs
-// without conversion name none, nor do they tell an operator that may not read them; then it reconciles. One that has no
-// rights in the whole cluster does not ask.
+// conversion. If two reconciled the same objects, each workload would be restarted twice. An installation reconciles if
+// the CRDs have no conversion, or if it may not read them. One without rights in the whole cluster does not read them.
 type claim struct {
 	definitions dynamic.ResourceInterface
 	names       []string             // of the CRDs
@@ -45,7 +44,7 @@ type claim struct {
 
 var definitionResource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
-// foreignClaim is that another installation reconciles.
+// foreignClaim is the error that another installation reconciles.
 type foreignClaim struct {
 	definition string
 	service    types.NamespacedName
@@ -56,7 +55,7 @@ func (f *foreignClaim) Error() string {
 	return fmt.Sprintf("CustomResourceDefinition %s calls Service %s and not %s: another installation of Fairlead reconciles, and this one does not; remove one of the two, or apply the CRDs of this one", f.definition, f.service, f.own)
 }
 
-// check returns nil where this installation reconciles, a *foreignClaim where another does, and any other error where that
+// check returns nil if this installation reconciles, and a *foreignClaim if another does. Any other error means that it
 // is not known.
 func (c *claim) check(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
@@ -80,7 +79,7 @@ func (c *claim) check(ctx context.Context) error {
 	return nil
 }
 
-// calledBy is the Service that a CRD calls for conversion.
+// calledBy returns the Service that a CRD calls for conversion.
 func calledBy(definition *unstructured.Unstructured) types.NamespacedName {
 	path := []string{"spec", "conversion", "webhook", "clientConfig", "service"}
 	namespace, _, _ := unstructured.NestedString(definition.Object, append(path, "namespace")...) // the API server has checked them
@@ -92,8 +91,8 @@ func (c *claim) isForeign(by types.NamespacedName) bool {
 	return by != types.NamespacedName{} && by != c.own
 }
 
-// concerns reports whether a CRD may call another Service than when it was last read. What else changes in it, such as its
-// CA bundle, is no reason to read all of them: they are large.
+// concerns reports whether a CRD may call another Service than when it was last read. Other changes, such as of its CA
+// bundle, are no reason to read all CRDs: they are large.
 func (c *claim) concerns(name string, event watch.Event) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -110,7 +109,7 @@ func (c *claim) concerns(name string, event watch.Event) bool {
 	}
 }
 
-// hold returns an error once another installation reconciles, so that this process ends and its next start waits.
+// hold returns an error once another installation reconciles. The process then ends, and waits after its next start.
 func (c *claim) hold(ctx context.Context) error {
 	return c.follow(ctx, func(err error) bool {
 		var foreign *foreignClaim
@@ -118,7 +117,8 @@ func (c *claim) hold(ctx context.Context) error {
 	})
 }
 
-// wait returns nil once this installation reconciles, and calls waiting with the reason meanwhile.
+// wait returns nil once this installation reconciles. Until then, it calls waiting with each reason for which it does
+// not.
 func (c *claim) wait(ctx context.Context, waiting func(error)) error {
 	isFinal := func(err error) bool {
 		if err != nil {
@@ -132,8 +132,8 @@ func (c *claim) wait(ctx context.Context, waiting func(error)) error {
 	return c.follow(ctx, isFinal)
 }
 
-// follow checks whenever a CRD calls another Service than when it was last read, until the result is final, which it returns,
-// or ctx ends.
+// follow checks again whenever a CRD calls another Service. It returns the first result that is final, or when ctx
+// ends.
 func (c *claim) follow(ctx context.Context, isFinal func(error) bool) error {
 	ctx, cancel := context.WithCancel(ctx)
 	changed := make(chan struct{}, 1)

@@ -24,8 +24,8 @@ const (
 	agreedOffset = 5 * time.Second
 )
 
-// clockOffset compares the clock of this process with that of the API server, by the Date of the responses that come in
-// anyway. An offset is what is certain: how long a request was under way is not counted.
+// clockOffset compares the clock of this process with that of the API server, by the Date of all responses. The offset
+// is a lower bound: the time that a request was under way does not count.
 type clockOffset struct {
 	clock  clock.PassiveClock
 	logger logr.Logger
@@ -35,8 +35,8 @@ type clockOffset struct {
 	mu       sync.Mutex
 	offset   time.Duration // positive where this clock is ahead
 	reported bool
-	// correction is what Now subtracts: what the latest responses prove this clock to be ahead by. It is within their
-	// precision of a second, and stays where it is while a response agrees with it.
+	// correction is how far the latest responses prove this clock to be ahead, within their precision of a second. Now
+	// subtracts it. It does not change while responses agree with it.
 	correction time.Duration
 }
 
@@ -71,7 +71,8 @@ func (t *datedTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the transport, to close its idle connections.
 func (t *datedTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// observe records a response with a date, which is that of some moment between sending and receiving, in whole seconds.
+// observe records a response. Its date is the time of the API server at some moment between sending and receiving, in
+// whole seconds.
 func (c *clockOffset) observe(sent, received, date time.Time) {
 	sent, received = sent.Round(0), received.Round(0)
 	offset := offsetFrom(sent, received, date)
@@ -92,7 +93,8 @@ func (c *clockOffset) observe(sent, received, date time.Time) {
 	}
 }
 
-// offsetFrom returns by how much a clock is certainly ahead by which a response with a date was sent for and received.
+// offsetFrom returns by how much a clock is certainly ahead, if it sent a request at sent and received its response
+// with date at received.
 func offsetFrom(sent, received, date time.Time) time.Duration {
 	if ahead := sent.Sub(date.Add(time.Second)); ahead > 0 {
 		return ahead
@@ -100,8 +102,8 @@ func offsetFrom(sent, received, date time.Time) time.Duration {
 	return min(received.Sub(date), 0)
 }
 
-// Now returns the time by the clock of the API server, within about a second. Pods, writes and deletions have its times, and
-// what is compared with them, or left in a status for another replica, must be by the same clock.
+// Now returns the time by the clock of the API server, within about a second. Use it for what is compared with the
+// times of pods, writes and deletions, and for times in a status, which another replica may read.
 func (c *clockOffset) Now() time.Time {
 	now := c.clock.Now().Round(0)
 	c.mu.Lock()
@@ -117,7 +119,7 @@ func describeOffset(offset time.Duration) string {
 	return fmt.Sprintf("the clock is %s %s that of the API server: synchronize the clock of the node", common.DurationOf(offset.Abs().Round(time.Second)), direction)
 }
 
-// err returns the offset as an error where it is reported, and nil otherwise.
+// err returns the offset as an error while it is reported, and nil otherwise.
 func (c *clockOffset) err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +129,7 @@ func (c *clockOffset) err() error {
 	return fmt.Errorf("%s", describeOffset(c.offset))
 }
 
-// status is a line of /statusz.
+// status returns the line of /statusz about the clock.
 func (c *clockOffset) status() string {
 	if err := c.err(); err != nil {
 		return err.Error()

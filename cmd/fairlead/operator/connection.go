@@ -25,12 +25,12 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
-// connection is how the API server is reached.
+// connection holds the configurations of the clients of the API server.
 type connection struct {
-	rest   *rest.Config // of all clients but the election's
-	origin string       // where it was found, for errors
+	rest   *rest.Config // of all clients except that of the election
+	origin string       // where the configuration was found, for errors
 
-	found     *rest.Config // as it was found
+	found     *rest.Config // the configuration without changes
 	transport *apitransport.Transport
 	metrics   *apitransport.Metrics
 	silence   time.Duration // of watches; 0 for the default
@@ -81,15 +81,16 @@ func fromFile(rules *clientcmd.ClientConfigLoadingRules, origin string) (*connec
 	return &connection{found: loaded, origin: origin}, nil
 }
 
-// forControllers is the configuration of the reconcilers' client.
+// forControllers returns the configuration of the reconcilers' client.
 func (c *connection) forControllers(by options.ClientConnection) *rest.Config {
 	limited := rest.CopyConfig(c.rest)
 	limited.QPS, limited.Burst = by.QPS, by.Burst
 	return limited
 }
 
-// separate is withoutLimit for clients that share no connection: what floods one, or holds it back since it has died
-// silently, must neither cost the Lease nor delay others. patience is that of apitransport.Options.
+// separate returns the configuration withoutLimit for clients with connections of their own. If many requests fill one
+// connection, or it dies silently, the clients of other connections are not delayed. patience is Patience of
+// apitransport.Options.
 func (c *connection) separate(patience time.Duration) (*rest.Config, error) {
 	api, _, err := apitransport.ForConfig(c.found, apitransport.Options{Patience: patience, Silence: c.silence, Metrics: c.metrics})
 	if err != nil {
@@ -99,7 +100,7 @@ func (c *connection) separate(patience time.Duration) (*rest.Config, error) {
 	return api, nil
 }
 
-// status is where the API server is, and what is wrong on the way to it.
+// status returns the address of the API server, and what is wrong with the connection to it.
 func (c *connection) status() string {
 	if problem := c.transport.Status(); problem != "" {
 		return c.rest.Host + ": " + problem
@@ -107,15 +108,15 @@ func (c *connection) status() string {
 	return c.rest.Host
 }
 
-// withoutLimit is the configuration for certificates and the metrics server, which send little and must not queue
-// behind reconcilers.
+// withoutLimit returns a configuration without a rate limit, for certificates and the metrics server. They send few
+// requests, which must not queue behind those of reconcilers.
 func (c *connection) withoutLimit() *rest.Config {
 	unlimited := rest.CopyConfig(c.rest)
 	unlimited.QPS = -1
 	return unlimited
 }
 
-// binary asks for protobuf, which the kinds of Kubernetes can be read in and ours cannot.
+// binary requests protobuf, which the API server supports for the kinds of Kubernetes and not for custom resources.
 func binary(api *rest.Config) *rest.Config {
 	api = rest.CopyConfig(api)
 	api.ContentType = runtime.ContentTypeProtobuf
@@ -123,11 +124,11 @@ func binary(api *rest.Config) *rest.Config {
 	return api
 }
 
-// attemptTimeout bounds one request; an API server that is slower is of no use.
+// attemptTimeout bounds one request. A slower API server is of no use.
 const attemptTimeout = 15 * time.Second
 
-// apiServerWait waits until the API server responds, at most for a limit. A limit that is too long
-// hides a wrong address, and one that is too short does not survive a restart of the API server.
+// apiServerWait waits until the API server responds, within a limit. A limit that is too long hides a wrong address,
+// and one that is too short does not outlast a restart of the API server.
 type apiServerWait struct {
 	client  rest.Interface
 	server  string
@@ -165,8 +166,8 @@ func (a apiServerWait) wait(ctx context.Context) error {
 		a.server, a.origin, a.limit, cmp.Or(reason, err))
 }
 
-// ping gets the version, which every authenticated user may. A refusal is a response, too, except for 401: then
-// nothing else would work.
+// ping requests the version, which every authenticated user may read. A refusal is a response as well, except for 401:
+// then nothing else would work.
 func (a apiServerWait) ping(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -182,15 +183,15 @@ func (a apiServerWait) ping(ctx context.Context) error {
 	return err
 }
 
-// writeFence refuses what a replica that does not lead would write. Reconcilers are stopped when the
-// Lease is lost; this holds also for one that was stopped in the middle, with its whole process, and
-// goes on after another replica has begun.
+// writeFence refuses writes of a replica that does not lead. Reconcilers stop when the Lease is lost. A process that
+// was suspended in the middle of a reconcile continues after another replica leads; the fence stops its writes.
 type writeFence struct {
 	next  http.RoundTripper
-	check func() error // why a write must not be sent
+	check func() error // returns why a write must not be sent; nil if it may
 }
 
-// fenceWrites puts the check of a lock in front of every write of a client. Without a lock everything passes.
+// fenceWrites calls check before every write of a client, which is not sent if check returns an error. With a nil
+// check, every write is sent.
 func fenceWrites(api *rest.Config, check func() error) *rest.Config {
 	if check == nil {
 		return api
@@ -215,8 +216,8 @@ func (f *writeFence) RoundTrip(r *http.Request) (*http.Response, error) {
 // WrappedRoundTripper lets client-go find the transport, to close its idle connections.
 func (f *writeFence) WrappedRoundTripper() http.RoundTripper { return f.next }
 
-// isWrite reports whether a request changes anything that matters. Events are recorded after the fact, by a
-// goroutine that would try again and again.
+// isWrite reports whether the fence applies to a request. It does not apply to Events: they are recorded after the
+// fact, by a goroutine that would retry without end.
 func isWrite(r *http.Request) bool {
 	switch r.Method {
 	case http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete:

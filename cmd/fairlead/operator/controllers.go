@@ -27,26 +27,26 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
-// controllerBuilder builds the Manager and the controllers.
+// controllerBuilder creates the Manager and the controllers.
 type controllerBuilder struct {
 	assembly      *assembly
 	manager       *eventManager
 	disruptions   *disruptions
 	workloadKinds *workloadkinds.Watches
 
-	cached, elected func()        // end these phases
-	filled          chan struct{} // closed when each cache was attempted
-	claimed         chan struct{} // closed when this replica reconciles
-	led             atomic.Bool   // whether it was
+	cached, elected func()        // mark these phases of the start as done
+	filled          chan struct{} // closed after the first attempt at each cache
+	claimed         chan struct{} // closed when this replica may reconcile
+	led             atomic.Bool   // whether claimed was closed
 }
 
-// controller is one of a kind, which the Manager warms before it leads.
+// controller is the controller of a kind. The Manager fills its caches before the replica leads.
 type controller interface {
 	Warmup(ctx context.Context) error
 	Start(ctx context.Context) error
 }
 
-// claimedController is one that reconciles once claimed is closed.
+// claimedController is a controller that reconciles once claimed is closed.
 type claimedController struct {
 	controller
 	claimed <-chan struct{}
@@ -56,8 +56,8 @@ func (c *claimedController) Start(ctx context.Context) error {
 	return after(c.claimed, c.controller.Start)(ctx)
 }
 
-// controllersConfig returns the configuration of the controllers' clients, which write only while this
-// replica leads.
+// controllersConfig returns the configuration of the controllers' clients, which send writes only while this replica
+// leads.
 func (a *assembly) controllersConfig() *rest.Config {
 	api := a.api.forControllers(a.config.ClientConnection)
 	if a.lock == nil {
@@ -66,8 +66,8 @@ func (a *assembly) controllersConfig() *rest.Config {
 	return fenceWrites(api, a.lock.Check)
 }
 
-// reportLeftOut reports which kinds are left out although their CRDs are installed: another installation reconciles them, or
-// they were taken out too early.
+// reportLeftOut logs the kinds that are left out although their CRDs are installed. Either another installation
+// reconciles them, or they were left out too early.
 func (b *controllerBuilder) reportLeftOut() {
 	var served []string
 	for _, one := range b.assembly.leftOut {
@@ -84,7 +84,7 @@ func (b *controllerBuilder) reportLeftOut() {
 		"kinds", served)
 }
 
-// share makes what the controllers share.
+// share creates what the controllers share.
 func (b *controllerBuilder) share(registry prometheus.Registerer) error {
 	a := b.assembly
 	calendar, err := b.newFreeze(registry)
@@ -104,9 +104,9 @@ func (b *controllerBuilder) share(registry prometheus.Registerer) error {
 	return nil
 }
 
-// kinds are the attempts to give the Manager the controllers of the kinds. Each waits for the informers of the kinds that it
-// reads, so that a kind whose CRD is missing, or that may not be listed, is late alone. A controller waits for the same, but its
-// error ends the process, names a kind at random and no remedy.
+// kinds returns the attempts to create the controllers of the kinds. Each waits for the informers that it reads, so
+// that a missing CRD or right delays only its own kind. A controller would wait by itself, and end the process with an
+// error that names neither the kind nor a remedy.
 func (b *controllerBuilder) kinds(phase string) []attempt {
 	var all []attempt
 	for _, kind := range b.assembly.kinds {
@@ -161,7 +161,7 @@ func (b *controllerBuilder) externalServices(ctx context.Context, registry prome
 	return made, read, nil
 }
 
-// syncAdmission waits for what admission reads from the cache, where there is admission.
+// syncAdmission waits until the cache has what admission reads, if this replica serves admission.
 func (b *controllerBuilder) syncAdmission(ctx context.Context) error {
 	if !b.assembly.config.Webhook.Enabled {
 		return nil
@@ -173,8 +173,8 @@ func (b *controllerBuilder) syncAdmission(ctx context.Context) error {
 	return nil
 }
 
-// waitForInformers waits for the informers of the kinds that the controller of a kind reads; nil for admission. One of our
-// kinds that it only refers to is not waited for where it is left out or its CRD is not installed.
+// waitForInformers waits for the informers that the controller of a kind reads; nil means those that admission reads. A
+// kind of Fairlead that it only refers to is skipped if it is left out or its CRD is not installed.
 func (b *controllerBuilder) waitForInformers(ctx context.Context, phase string, of client.Object, kinds []client.Object) error {
 	kinds = slices.DeleteFunc(slices.Clone(kinds), func(kind client.Object) bool {
 		if partialcache.LeavesOut(b.manager.GetCache(), kind) {
@@ -216,8 +216,8 @@ func (b *controllerBuilder) chaosPods(_ context.Context, registry prometheus.Reg
 	return made, chaospod.Kinds(), nil
 }
 
-// clusterRebootPolicies returns the controller of ClusterRebootPolicies. An operator without access to the cluster has none: it
-// does not see all namespaces, and its admission refuses such objects.
+// clusterRebootPolicies returns the controller of ClusterRebootPolicies. An operator without access to all namespaces
+// has none, and its admission refuses such objects.
 func (b *controllerBuilder) clusterRebootPolicies(context.Context, prometheus.Registerer) (controller, []client.Object, error) {
 	a := b.assembly
 	if !a.config.ClusterAccess {

@@ -28,12 +28,12 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
-// discoveryTimeout is for how long the API server is asked again what it serves, unless the caches are given less. What
-// needs the caches is attempted again then, and the log says so.
+// discoveryTimeout is how long discovery is retried, unless the caches have less time. After that, the parts that need
+// the caches are attempted again, and logged as late.
 const discoveryTimeout = 30 * time.Second
 
-// retryingMapper asks the API server again what it serves where the answer was none, within a limit. A cache that gets
-// none ends, and the process with it: one answer of a proxy that has no backend would be enough.
+// retryingMapper retries discovery after a failure, within a limit. A cache ends if discovery fails once, and the
+// process ends with it: one response of a proxy without a backend would be enough.
 type retryingMapper struct {
 	meta.RESTMapper
 	ctx    context.Context // ends the retries
@@ -42,7 +42,7 @@ type retryingMapper struct {
 	logger logr.Logger
 }
 
-// newRetryingMapper returns the constructor of a mapper that retries until ctx ends.
+// newRetryingMapper returns a constructor of mappers that retry until ctx ends.
 func newRetryingMapper(
 	ctx context.Context, limit time.Duration, logger logr.Logger,
 ) func(*rest.Config, *http.Client) (meta.RESTMapper, error) {
@@ -72,22 +72,22 @@ func (m *retryingMapper) RESTMapping(kind schema.GroupKind, versions ...string) 
 	return mapping, err
 }
 
-// isKnownAbsent reports whether an error says that a kind is not served. Each API server serves the kinds of Kubernetes that
-// are as old as these: where discovery lacks one, a part of its response is missing.
+// isKnownAbsent reports whether an error proves that a kind is not served. For a kind that every API server has, it
+// proves nothing: a part of the discovery response is missing.
 func isKnownAbsent(kind schema.GroupKind, err error) bool {
 	return isNotServed(err) && kind.Group != corev1.GroupName && kind.Group != appsv1.GroupName
 }
 
-// isNotServed reports whether the API server does not serve the kind, which discovery may word in several
-// ways, one inside the other.
+// isNotServed reports whether an error says that the API server does not serve a kind. Discovery has several such
+// errors, and wraps some in others.
 func isNotServed(err error) bool {
 	var kind *meta.NoKindMatchError
 	var resource *meta.NoResourceMatchError
 	return errors.As(err, &kind) || errors.As(err, &resource)
 }
 
-// servedKinds is a client for which there is no object of a kind whose CRD is not installed: one kind's absence must not
-// fail what other kinds are decided from. Whether it is installed the API server's discovery says. Where that fails, the
+// servedKinds is a client that treats a kind whose CRD is not installed as a kind without objects. The missing CRD of
+// one kind must not fail the reconciles of others. Discovery determines whether a CRD is installed; if it fails, the
 // read fails.
 type servedKinds struct {
 	client.Client
@@ -110,8 +110,9 @@ func (s servedKinds) List(ctx context.Context, list client.ObjectList, options .
 	return err
 }
 
-// notCached returns the error of a read in the form that the cache of all namespaces gives it. That of some namespaces asks
-// discovery about the kind first: without this, a kind that is not served ends the reconcile of what only looks for it.
+// notCached returns the error of a read as the cache of all namespaces would return it. The cache of some namespaces
+// asks discovery about the kind first. Without this, a kind that is not served fails the reconcile of an object that
+// only refers to it.
 func (s servedKinds) notCached(object runtime.Object, err error) error {
 	if err == nil {
 		return nil
@@ -124,7 +125,7 @@ func (s servedKinds) notCached(object runtime.Object, err error) error {
 	return &cache.ErrResourceNotCached{GVK: kind}
 }
 
-// isAbsent reports whether a read failed because no informer has the kind, as the API server does not serve it.
+// isAbsent reports whether a read failed since the API server does not serve the kind, so that no informer has it.
 func (s servedKinds) isAbsent(err error) (schema.GroupVersionKind, bool) {
 	var uncached *cache.ErrResourceNotCached
 	if !errors.As(err, &uncached) || !slices.Contains(s.optional, uncached.GVK) {
@@ -136,8 +137,8 @@ func (s servedKinds) isAbsent(err error) (schema.GroupVersionKind, bool) {
 
 var errNotServed = errors.New("the API server does not serve it")
 
-// checkServed returns nil for a kind that is served, errNotServed for one whose CRD is not installed, and any other error
-// where that is not known.
+// checkServed returns nil if a kind is served, and errNotServed if its CRD is not installed. Any other error means that
+// it is not known.
 func checkServed(in cluster.Cluster, kind client.Object) error {
 	gvk, err := apiutil.GVKForObject(kind, in.GetScheme())
 	if err != nil {

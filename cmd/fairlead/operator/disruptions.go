@@ -27,15 +27,15 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
-// disruptions are what the controllers that disrupt workloads share: one ledger, which has
-// what all of them have under way before any of them decides, and what holds all of them.
+// disruptions holds what the controllers that disrupt workloads share. Its ledger has everything that they have under
+// way before any of them decides.
 type disruptions struct {
 	cluster cluster.Cluster
 	kinds   kinds
 	logger  logr.Logger
 	freeze  *freeze.Freeze // the blackouts of the whole cluster
 	ledger  *disruption.Ledger
-	// suspicions are those of the health checks of all kinds.
+	// suspicions are the results of all kinds about whether this process or its network is at fault for failed checks.
 	suspicions probe.Suspicions
 
 	mu       sync.Mutex
@@ -49,7 +49,7 @@ func newDisruptions(from cluster.Cluster, blackouts *freeze.Freeze, of kinds, c 
 	return d
 }
 
-// addWake adds a function that enqueues holders of the kind of a controller.
+// addWake adds the function that enqueues the objects of one kind that hold claims.
 func (d *disruptions) addWake(wake func(disruption.Holder)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,9 +65,9 @@ func (d *disruptions) wakeAll(h disruption.Holder) {
 	}
 }
 
-// restore fills the ledger from the status of all objects, once for each kind: a controller that starts later must not
-// take away what another has claimed since. Of a kind whose CRD is not installed nothing is under way; it is restored by
-// its own controller. While a kind cannot be read, what is under way is not known, and restore waits.
+// restore fills the ledger from the status of all objects, once for each kind. It runs before the first decision:
+// otherwise a controller that starts later would take a workload that another one has claimed. A kind without a CRD has
+// nothing under way. While a kind cannot be read, restore waits.
 func (d *disruptions) restore(ctx context.Context) error {
 	return retry.Until(ctx, retry.Policy{Log: d.logger, MaxDelay: maxPause, AttemptTimeout: -1, Forever: true}, d.restoreKinds)
 }
@@ -96,7 +96,7 @@ func (d *disruptions) restoreKinds(ctx context.Context) error {
 	return nil
 }
 
-// newFreeze returns the blackouts of the whole cluster.
+// newFreeze creates the Freeze with the blackouts of the whole cluster.
 func (b *controllerBuilder) newFreeze(registry prometheus.Registerer) (*freeze.Freeze, error) {
 	client, err := kubernetes.NewForConfig(binary(b.assembly.controllersConfig()))
 	if err != nil {
@@ -126,23 +126,23 @@ func (b *controllerBuilder) newFreeze(registry prometheus.Registerer) (*freeze.F
 	return made, nil
 }
 
-// reference reports whether this process reaches the API server and some nameserver, which no tenant has
-// a say in. Where it reaches both, its own network works.
+// reference reports whether this process reaches the API server and a nameserver. No tenant controls either. If it
+// reaches both, its own network works.
 func (a *assembly) reference(ctx context.Context) bool {
 	var asking sync.WaitGroup
 	var nameserver bool
 	asking.Go(func() {
-		nameserver = true // and stays so where reading a reply panics
+		nameserver = true // stays true if reading a reply panics
 		panics.Go("nameserver", func() { nameserver = a.egress.resolver.Reachable(ctx) })
 	})
 	err := a.client.Discovery().RESTClient().Get().AbsPath("/version").MaxRetries(0).Do(ctx).Error()
 	asking.Wait()
-	var refused apierrors.APIStatus // which is a reply as well
+	var refused apierrors.APIStatus // a refusal is a reply as well
 	return nameserver && (err == nil || errors.As(err, &refused))
 }
 
-// suspects reports in the log and by an Event on the operator's Lease when the checks of a kind of object
-// begin and end to count as a fault of this process.
+// suspects returns a function for the checks of a kind. It logs, and writes an Event on the operator's Lease, when
+// failed checks begin or cease to count as a fault of this process.
 func (a *assembly) suspects(kind string) func(suspect bool, cause string) {
 	logger := a.logger.WithName("health checks")
 	lease := a.lease()

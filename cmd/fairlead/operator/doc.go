@@ -3,9 +3,10 @@
 
 // Package operator assembles the operator. It reconciles, converts and decides nothing itself.
 //
-// run.go has the two halves, and the order in which they start and stop: what serves webhooks, and controller-runtime's Manager.
-// assemble.go lists what runs in the first half and beside both, manager.go what the Manager runs, kinds.go has an entry for each
-// kind, with all that is made for it. The others make what runs:
+// run.go has the two halves of a process, and the order in which they start and stop. One half serves webhooks, the
+// other is the Manager of controller-runtime. assemble.go lists the components of the first half and those beside both;
+// manager.go lists those of the Manager. kinds.go has an entry for each kind, with all that is created for it. The
+// other files create the components:
 //
 //	webhooks.go, certificates.go               what is served, and the certificates for it
 //	controllers.go, rebootpolicies.go          the controllers
@@ -18,6 +19,6 @@
 //	startup.go, group.go                       the record of the start, which is /statusz, and what stops together
 //	servers.go, process.go                     probes, metrics, logs, the limit of memory
 //
-// A replica may leave the webhooks or the reconcilers to others. It skips their phases: without reconcilers it keeps a
-// cache for the warnings of admission alone, without webhooks it has neither certificate nor port.
+// A replica may run only one half, and skips the phases of the other. Without reconcilers, it keeps only a cache for
+// the warnings of admission. Without webhooks, it has neither a certificate nor a port for them.
 package operator

@@ -20,13 +20,12 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
-// rangesTimeout is how long the webhooks wait, before they serve, for the ranges of the cluster:
-// until these are known an object with addresses is refused for now. Nothing that is listed for
-// them needs conversion, so the wait is no circle; it ends all the same, since conversion must not
-// depend on, say, a missing right to list nodes.
+// rangesTimeout is how long the webhooks wait for the ranges of the cluster before they serve. Until these are known,
+// admission refuses objects with addresses. The wait is bounded, since conversion must not depend on it: the operator
+// may lack the right to list nodes.
 const rangesTimeout = 2 * time.Second
 
-// egressStack is the egress policy with what obeys it: the resolver and the dialer.
+// egressStack holds the egress policy, and the resolver and the dialer that obey it.
 type egressStack struct {
 	policy   *egress.Policy
 	ranges   *egress.Ranges
@@ -35,11 +34,11 @@ type egressStack struct {
 	logger   logr.Logger
 	waited   sync.Once
 
-	policyChanged    atomic.Pointer[func()]             // enqueues all objects: the policy may decide otherwise now
-	addressesChanged atomic.Pointer[func([]netip.Addr)] // enqueues the objects that have one of the addresses
+	policyChanged    atomic.Pointer[func()]             // enqueues all objects when the policy has changed
+	addressesChanged atomic.Pointer[func([]netip.Addr)] // enqueues the objects with one of the addresses
 }
 
-// newEgress makes the policy, and what obeys it.
+// newEgress creates the policy, the resolver and the dialer.
 func (a *assembly) newEgress(api *rest.Config) (*egressStack, error) {
 	o, c := &egressStack{logger: a.logger.WithName("egress")}, a.config
 	policy, err := egressOptions(c.Egress, a.identity)
@@ -65,7 +64,7 @@ func (a *assembly) newEgress(api *rest.Config) (*egressStack, error) {
 		Policy: o.policy, Client: client, Host: api.Host, WithoutCluster: !c.ClusterAccess, Logger: o.logger, Registerer: a.metrics,
 	}
 	if !a.kinds.haveAddresses() {
-		ranges.WithoutCluster, ranges.Registerer = true, nil // nothing asks the policy
+		ranges.WithoutCluster, ranges.Registerer = true, nil // no enabled kind uses the policy
 	}
 	o.ranges, err = egress.NewRanges(ranges)
 	if err != nil {
@@ -80,13 +79,14 @@ func (a *assembly) newEgress(api *rest.Config) (*egressStack, error) {
 	return o, nil
 }
 
-// notify has the functions called when the policy may decide otherwise: for all objects, and for those that have an address.
+// notify sets the functions that enqueue objects when the policy changes: all objects, or those with one of some
+// addresses.
 func (e *egressStack) notify(all func(), having func([]netip.Addr)) {
 	e.policyChanged.Store(&all)
 	e.addressesChanged.Store(&having)
 }
 
-// waitForRanges waits for the ranges of the cluster, at most for rangesTimeout after the first call.
+// waitForRanges waits until the ranges of the cluster are known, at most until rangesTimeout after the first call.
 func (e *egressStack) waitForRanges(ctx context.Context) {
 	e.waited.Do(func() { e.awaitRanges(ctx) })
 }
@@ -102,7 +102,7 @@ func (e *egressStack) awaitRanges(ctx context.Context) {
 	}
 }
 
-// egressOptions are those of the policy.
+// egressOptions returns the options of the policy.
 func egressOptions(c options.Egress, self identity) (egress.Options, error) {
 	policy := egress.Options{
 		WebhookExemptNamespaces: webhookExemptNamespaces(self),

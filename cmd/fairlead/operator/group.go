@@ -13,15 +13,15 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// component runs until its context ends, and has the name that errors and the log call it by.
+// component is a function that runs until its context ends, with its name in errors and logs.
 type component struct {
 	name string
 	run  func(ctx context.Context) error
 }
 
-// group runs components until it is stopped, and reports the first that fails or ends by itself.
+// group runs components until it is stopped. It reports the first component that fails or ends by itself.
 type group struct {
-	ctx    context.Context // outlives that of the process
+	ctx    context.Context // not canceled with the context of the process
 	cancel context.CancelFunc
 	fail   context.CancelCauseFunc
 	wait   sync.WaitGroup
@@ -61,8 +61,8 @@ func (g *group) start(components ...component) {
 	}
 }
 
-// stop ends the components, waits for them until ctx ends, and returns the errors of those that failed meanwhile. It names what
-// still runs.
+// stop ends the components and waits for them until ctx ends. It returns the errors of those that failed meanwhile, and
+// names those that still run.
 func (g *group) stop(ctx context.Context) error {
 	g.cancel()
 	ended := make(chan struct{})
@@ -83,12 +83,13 @@ func (g *group) stop(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// contained returns a run that returns a panic as an error: the others stop in their order then, and the Lease is released.
+// contained wraps run so that a panic becomes an error. The other components then stop in their order, and the Lease is
+// released.
 func contained(name string, run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error { return panics.Try(name, func() error { return run(ctx) }) }
 }
 
-// after returns a run that begins once done is closed.
+// after wraps run so that it begins once done is closed.
 func after(done <-chan struct{}, run func(context.Context) error) func(context.Context) error {
 	return func(ctx context.Context) error {
 		select {
@@ -100,7 +101,7 @@ func after(done <-chan struct{}, run func(context.Context) error) func(context.C
 	}
 }
 
-// untilDone runs nothing.
+// untilDone waits until ctx ends.
 func untilDone(ctx context.Context) error {
 	<-ctx.Done()
 	return nil

@@ -26,15 +26,15 @@ import (
 // namespaceFile is where the kubelet writes the namespace of a pod.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// identity is what this process is called, and where it runs.
+// identity holds the names of this process, and the namespaces in which it runs and has rights.
 type identity struct {
-	namespace      string // of the operator: its Service, Secrets and pods
+	namespace      string // of the operator's Service, Secrets and pods
 	leaseNamespace string
 	id             string
 	pod            string // empty outside a pod
 }
 
-// newIdentity resolves what the configuration leaves to the environment.
+// newIdentity determines the names that the configuration leaves to the environment.
 func newIdentity(c *options.Configuration, getenv func(string) string, file string) (identity, error) {
 	p := identity{
 		namespace: c.Service.Namespace,
@@ -67,13 +67,13 @@ func newIdentity(c *options.Configuration, getenv func(string) string, file stri
 	return p, nil
 }
 
-// webhookExemptNamespaces returns the namespaces for which the webhooks are not called: annotations that
-// approve something there were written by users.
+// webhookExemptNamespaces returns the namespaces for which the webhooks are not called. In these, annotations that
+// approve something prove nothing, since any writer can set them.
 func webhookExemptNamespaces(self identity) []string {
 	return []string{metav1.NamespaceSystem, self.namespace}
 }
 
-// lease is the operator's Lease, which Events are about that are about the operator.
+// lease returns a reference to the operator's Lease. Events about the operator itself are about this Lease.
 func (a *assembly) lease() corev1.ObjectReference {
 	return corev1.ObjectReference{
 		APIVersion: coordinationv1.SchemeGroupVersion.String(), Kind: "Lease",
@@ -84,9 +84,9 @@ func (a *assembly) lease() corev1.ObjectReference {
 // rightsInterval is how often the rights in a namespace without them are checked again.
 const rightsInterval = time.Minute
 
-// openNamespaces returns the namespaces whose objects are cached; none means all. One in which the operator has no
-// rights, since it was deleted with its Role or has none yet, is returned as closed: its informers would never sync,
-// and those of all other namespaces wait with them. It fails where all are closed.
+// openNamespaces returns the namespaces whose objects are cached; none means all. A namespace in which the operator has
+// no rights is returned as closed: its Role may be missing or deleted. Its informers would never sync, and all other
+// namespaces would wait for them. It fails if all namespaces are closed.
 func (a *assembly) openNamespaces(ctx context.Context) (open, closed []string, err error) {
 	if a.config.ClusterAccess {
 		return a.config.Namespaces, nil, nil
@@ -109,7 +109,8 @@ func (a *assembly) openNamespaces(ctx context.Context) (open, closed []string, e
 	return open, closed, nil
 }
 
-// mayWatch returns an error where the operator is refused in a namespace, and nil where that is not known.
+// mayWatch returns an error if the API server denies the operator access to a namespace. It returns nil if that is not
+// known.
 func (a *assembly) mayWatch(ctx context.Context, namespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
@@ -125,8 +126,8 @@ func (a *assembly) mayWatch(ctx context.Context, namespace string) error {
 	return nil
 }
 
-// awaitRights returns an error once the operator has rights in one of the namespaces, so that this process ends and
-// its next start watches it. Until ctx ends it waits otherwise.
+// awaitRights returns an error once the operator has rights in a closed namespace. The process then ends, and watches
+// the namespace after its next start. Otherwise it waits until ctx ends.
 func (a *assembly) awaitRights(ctx context.Context, closed []string) error {
 	for {
 		select {
@@ -141,7 +142,7 @@ func (a *assembly) awaitRights(ctx context.Context, closed []string) error {
 	}
 }
 
-// withinRights returns a function that passes on the Events that the operator may write. An operator of some
+// withinRights returns a function that passes on only the Events that the operator may write. An operator of some
 // namespaces converts objects of all.
 func (a *assembly) withinRights(record func(events.Event)) func(events.Event) {
 	if a.config.ClusterAccess {

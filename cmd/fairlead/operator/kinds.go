@@ -33,34 +33,35 @@ import (
 	admitrebootpolicy "github.com/fairlead-dev/fairlead/webhooks/admission/rebootpolicy"
 )
 
-// kind is one of the operator's kinds, with what each part of the operator has for it.
+// kind is one of the operator's kinds, with what each part of the operator needs of it.
 type kind struct {
-	schema.GroupVersionKind // of the version that is stored
+	schema.GroupVersionKind // at the stored version
 
 	definition string        // the name of its CRD
-	object     client.Object // empty, at the version that is stored
+	object     client.Object // empty, at the stored version
 	types      []func(*runtime.Scheme) error
 
 	// admit returns the webhooks of admission by path.
 	admit func(common admission.Options, r reviews) map[string]http.Handler
-	// warns is whether admission warns from what is stored of the kind. It is cached on every replica then, at the version that
-	// is stored, which needs no conversion.
+	// warns is whether admission reads objects of the kind for its warnings. Every replica then caches the kind, at the
+	// stored version, which needs no conversion.
 	warns bool
-	// addresses is whether its objects have addresses, which the egress policy decides about.
+	// addresses is whether its objects have addresses, which the egress policy must allow.
 	addresses bool
-	// disrupts is whether it disrupts workloads: it finds their pods by an index, and claims workloads in the ledger.
+	// disrupts is whether its controller disrupts workloads. The controller then finds pods by an index, and claims
+	// workloads in the ledger.
 	disrupts bool
 
-	// controller returns its controller and the kinds that this reads; nil where an operator with this configuration has none.
+	// controller returns the controller and the kinds that it reads; nil if an operator with this configuration has none.
 	controller func(b *controllerBuilder, ctx context.Context, registry prometheus.Registerer) (controller, []client.Object, error)
-	// restore restores the claims of its objects in the ledger, where it disrupts workloads.
+	// restore adds the claims of its objects to the ledger, if it disrupts workloads.
 	restore func(ctx context.Context, from client.Reader, ledger *disruption.Ledger, among ...client.ListOption) error
 }
 
-// kinds are those of an operator, or all of Fairlead's.
+// kinds are the kinds of an operator, or all kinds of Fairlead.
 type kinds []kind
 
-// allKinds returns Fairlead's kinds. What is not named here has no CRD, webhook, cache or controller.
+// allKinds returns all kinds of Fairlead. A kind that is missing here has no CRD, webhook, cache or controller.
 func allKinds() kinds {
 	return kinds{
 		{
@@ -122,8 +123,8 @@ func allKinds() kinds {
 	}
 }
 
-// NewScheme returns a scheme of the types of Kubernetes, of Rollouts, and of every version of ours, also of kinds that are left
-// out: others refer to them.
+// NewScheme returns a scheme with the types of Kubernetes, of Rollouts, and of every version of Fairlead's kinds. Kinds
+// that are left out are included, since others refer to them.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	add := []func(*runtime.Scheme) error{clientscheme.AddToScheme, argorollouts.AddToScheme, secretsstore.AddToScheme}
@@ -150,7 +151,7 @@ func (k kinds) split(c *options.Configuration) (named, leftOut kinds) {
 	return named, leftOut
 }
 
-// gvks returns the kinds at the version that is stored.
+// gvks returns the kinds at their stored versions.
 func (k kinds) gvks() []schema.GroupVersionKind {
 	all := make([]schema.GroupVersionKind, 0, len(k))
 	for _, kind := range k {
@@ -159,7 +160,7 @@ func (k kinds) gvks() []schema.GroupVersionKind {
 	return all
 }
 
-// warn returns the kinds that validators read from the cache.
+// warn returns the kinds that admission reads from the cache for its warnings.
 func (k kinds) warn() []client.Object {
 	var all []client.Object
 	for _, kind := range k {
@@ -179,7 +180,7 @@ func (k kinds) definitions() []string {
 	return all
 }
 
-// names returns what an object of each kind is called.
+// names returns the name of each kind by a function, such as its plural.
 func (k kinds) names(of func(kind string) string) []string {
 	all := make([]string, 0, len(k))
 	for _, kind := range k {

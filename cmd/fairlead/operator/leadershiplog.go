@@ -22,9 +22,9 @@ const (
 	eventEnd    = "end"
 )
 
-// leadershipLog records when this replica leads and when it reconciles, one line of JSON each. The lines of
-// all replicas on one machine prove that no two led at one instant: a begin has its time from before, an end
-// from after, so that intervals are never too short.
+// leadershipLog records when this replica leads and when it reconciles, one line of JSON each. With the lines of all
+// replicas on one machine, a test proves that no two led at the same time. The time of a begin is taken before it, that
+// of an end after it, so that no interval is too short.
 type leadershipLog struct {
 	replica string
 	logger  logr.Logger
@@ -34,7 +34,7 @@ type leadershipLog struct {
 	to io.Writer // nil: nothing is written
 }
 
-// leadershipEntry is one line.
+// leadershipEntry is one line of the log.
 type leadershipEntry struct {
 	Replica   string `json:"replica"`
 	Event     string `json:"event"`
@@ -44,12 +44,12 @@ type leadershipEntry struct {
 	At        string `json:"at"` // RFC 3339 with nanoseconds
 }
 
-// newLeadershipLog returns the log of a replica. It writes nothing where to is nil.
+// newLeadershipLog returns the log of a replica. It writes nothing if to is nil.
 func newLeadershipLog(replica string, to io.Writer, logger logr.Logger) *leadershipLog {
 	return &leadershipLog{replica: replica, to: to, logger: logger, now: time.Now}
 }
 
-// write writes a line by one call of Write, so that replicas may append to one file.
+// write writes a line by one call of Write, so that several replicas can append to one file.
 func (l *leadershipLog) write(d leadershipEntry) {
 	if l == nil || l.to == nil {
 		return
@@ -66,7 +66,7 @@ func (l *leadershipLog) write(d leadershipEntry) {
 	}
 }
 
-// wrap returns what to put around the reconciler of a kind; nil where nothing is written.
+// wrap returns a wrapper for the reconciler of a kind that records its reconciles; nil if nothing is written.
 func (l *leadershipLog) wrap(kind string) func(reconcile.Reconciler) reconcile.Reconciler {
 	if l == nil || l.to == nil {
 		return nil

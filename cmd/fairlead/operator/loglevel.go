@@ -19,10 +19,11 @@ const logLevelPath = "/debug/flags/v"
 // maxLevelText bounds a request for another level, in bytes.
 const maxLevelText = 16
 
-// LogLevel is the level of a logger. It changes until the process ends, and is that of the configuration after a restart.
+// LogLevel is the level of a logger. A change lasts until the process ends; after that, the level of the configuration
+// applies.
 type LogLevel struct{ is slog.LevelVar }
 
-// Set changes the level to one of the configuration's.
+// Set sets the level to one of those that the configuration allows.
 func (l *LogLevel) Set(to options.Level) error {
 	verbosity, err := options.Logging{Level: to}.Verbosity()
 	switch {
@@ -36,7 +37,7 @@ func (l *LogLevel) Set(to options.Level) error {
 	return nil
 }
 
-// ServeHTTP sets the level to the body of a POST.
+// ServeHTTP sets the level to that in the body of a POST.
 func (l *LogLevel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	text, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxLevelText))
 	level := options.Level(strings.TrimSpace(string(text)))
@@ -47,5 +48,5 @@ func (l *LogLevel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "the level "+err.Error(), http.StatusBadRequest)
 		return
 	}
-	_, _ = fmt.Fprintf(w, "the level of the log is %s\n", level) // an error would be that of a client that is gone
+	_, _ = fmt.Fprintf(w, "the level of the log is %s\n", level) // an error means that the client is gone
 }

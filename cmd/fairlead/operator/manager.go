@@ -26,7 +26,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/panics"
 )
 
-// reconcile is the second half: it makes a Manager, and runs it until ctx ends or the Lease is lost.
+// reconcile is the half that reconciles: it creates a Manager, and runs it until ctx ends or the Lease is lost.
 func (a *assembly) reconcile(ctx context.Context) error {
 	b := &controllerBuilder{assembly: a, filled: make(chan struct{}), claimed: make(chan struct{})}
 	b.cached = a.startup.begin(phaseCaches)
@@ -44,7 +44,8 @@ func (a *assembly) reconcile(ctx context.Context) error {
 	return b.manager.Start(ctx)
 }
 
-// create makes the Manager and lists what it runs. It asks the API server, so that it may fail and be called again.
+// create creates the Manager and adds what it runs. It sends requests to the API server, so that it may fail and be
+// called again.
 func (b *controllerBuilder) create(ctx context.Context) error {
 	a := b.assembly
 	a.egress.waitForRanges(ctx)
@@ -62,7 +63,7 @@ func (b *controllerBuilder) create(ctx context.Context) error {
 	b.reportLeftOut()
 
 	runs := []runnable{
-		{component{"caches", b.fill}, everywhere}, // and adds a controller for each kind
+		{component{"caches", b.fill}, everywhere}, // it adds a controller for each kind
 		{component{"term", b.lead}, leading},
 		{component{"calendar", b.disruptions.freeze.Run}, leading},
 		{component{"workloadkinds", b.workloadKinds.Run}, leading},
@@ -88,8 +89,8 @@ func (b *controllerBuilder) create(ctx context.Context) error {
 	return nil
 }
 
-// eventManager is a Manager whose Events are bounded; those of controller-runtime have no bound, and do not become series while
-// the resource version of their object changes.
+// eventManager is a Manager that bounds the Events of its controllers. Those of controller-runtime are not bounded, and
+// do not become series while the resource version of their object changes.
 type eventManager struct {
 	manager.Manager
 	events        *events.Broadcaster
@@ -101,7 +102,8 @@ func (m *eventManager) GetEventRecorder(name string) recorder.EventRecorder {
 	return m.events.Recorder(name)
 }
 
-// newManager makes a Manager without servers of its own: those of operator.go start before it and stop after it.
+// newManager creates a Manager without servers of its own. The operator's own servers start before it and stop after
+// it.
 func (b *controllerBuilder) newManager(ctx context.Context, namespaces []string, registry prometheus.Registerer) error {
 	a, api := b.assembly, b.assembly.controllersConfig()
 	held := externalservice.Cache()
@@ -144,8 +146,8 @@ func (b *controllerBuilder) newManager(ctx context.Context, namespaces []string,
 	return nil
 }
 
-// lockLogs are the logs of a Manager without those of its election, which would be two errors a second while the API server is
-// away: the lock logs the first.
+// lockLogs is the log of a Manager without the messages of its election. These would be two errors a second while the
+// API server is away; the lock logs the first one.
 type lockLogs struct{ logr.LogSink }
 
 // WithName implements logr.LogSink.
@@ -156,7 +158,7 @@ func (l lockLogs) WithName(name string) logr.LogSink {
 	return l.LogSink.WithName(name)
 }
 
-// runnable is a component of the Manager. A panic in it is its error.
+// runnable is a component of the Manager. A panic in it becomes its error.
 type runnable struct {
 	component
 	leader bool // whether only a leader runs it
@@ -167,8 +169,8 @@ const leading, everywhere = true, false
 func (r runnable) Start(ctx context.Context) error { return contained(r.name, r.run)(ctx) }
 func (r runnable) NeedLeaderElection() bool        { return r.leader }
 
-// aftermath is what must outlive the last reconcile and end before the Lease is released. A Manager has that place for what has a
-// cache.
+// aftermath is a component that must outlive the last reconcile and end before the Lease is released. The Manager stops
+// components with a cache at that point, so it has the method GetCache.
 type aftermath struct {
 	cache cache.Cache
 	run   func(ctx context.Context) error
@@ -177,7 +179,7 @@ type aftermath struct {
 func (a *aftermath) GetCache() cache.Cache           { return a.cache }
 func (a *aftermath) Start(ctx context.Context) error { return contained("events", a.run)(ctx) }
 
-// record writes the Events of the controllers, sends notifications, and notes the end of the term.
+// record writes the Events of the controllers, sends notifications, and logs the end of the term.
 func (b *controllerBuilder) record(ctx context.Context) error {
 	sent := make(chan error, 1)
 	go func() { sent <- panics.Try("notifications", func() error { return b.manager.notifications.Run(ctx) }) }()
@@ -188,7 +190,8 @@ func (b *controllerBuilder) record(ctx context.Context) error {
 	return errors.Join(err, <-sent)
 }
 
-// lead begins the term once the caches are filled and no other installation reconciles, and ends it when another one does.
+// lead begins the term once the caches are filled and no other installation reconciles. It ends the term when another
+// installation does.
 func (b *controllerBuilder) lead(ctx context.Context) error {
 	return after(b.filled, func(ctx context.Context) error {
 		a := b.assembly
@@ -217,8 +220,8 @@ func (b *controllerBuilder) lead(ctx context.Context) error {
 	})(ctx)
 }
 
-// fill fills the caches: those that admission reads, and those of the kinds, unless these wait for the election. Then the election
-// begins.
+// fill fills the caches that admission reads. It also fills those of the kinds, unless Warmup is off: these then wait
+// for the election. After that, the election begins.
 func (b *controllerBuilder) fill(ctx context.Context) error {
 	a := b.assembly
 	index := func(ctx context.Context) error {
@@ -247,8 +250,8 @@ func (b *controllerBuilder) fill(ctx context.Context) error {
 	return untilDone(ctx)
 }
 
-// attempt attempts parts of a phase until they succeed, and returns after the first attempt at each, and at last after the
-// patience: to lead some kinds is better than to lead none. The function that it returns ends the attempts.
+// attempt attempts the parts of a phase until they succeed. It returns after one attempt at each, and at the latest
+// after the patience: it is better to lead some kinds than none. Call end to stop further attempts.
 func (b *controllerBuilder) attempt(ctx context.Context, parts []attempt) (end func()) {
 	startup, patience := b.assembly.startup, b.assembly.patience()
 	ctx, cancel := context.WithCancel(ctx)
@@ -284,7 +287,7 @@ func (b *controllerBuilder) attempt(ctx context.Context, parts []attempt) (end f
 		}
 		startup.setLate(part.phase, part.part, fmt.Errorf("not done within %s", patience))
 		select {
-		case <-done[i]: // meanwhile
+		case <-done[i]: // it succeeded while others were attempted
 			startup.setLate(part.phase, part.part, nil)
 		default:
 		}
@@ -295,5 +298,5 @@ func (b *controllerBuilder) attempt(ctx context.Context, parts []attempt) (end f
 	}
 }
 
-// attemptPause is after the first failed attempt.
+// attemptPause is the wait after the first failed attempt.
 const attemptPause = time.Second

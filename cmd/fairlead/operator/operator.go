@@ -20,32 +20,31 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/memory"
 )
 
-// Options configure an Operator.
+// Options of New.
 type Options struct {
 	// Logger is the logger of all parts.
 	Logger logr.Logger
-	// LogLevel is that of the logger, which the metrics server changes for those who may. Defaults to none: it serves no such path.
+	// LogLevel changes the level of the logger by a request to the metrics server. Defaults to nil: the server has no
+	// such path.
 	LogLevel *LogLevel
 	// Version is shown on /statusz and sent as part of the user agent.
 	Version string
 	// Metrics registers all metrics. Defaults to the registry of controller-runtime, which the metrics
 	// server exposes.
 	Metrics prometheus.Registerer
-	// Dial connects to addresses outside the cluster that the egress policy allows. Defaults to the
-	// network.
+	// Dial connects to addresses outside of the cluster that the egress policy allows. Defaults to the network.
 	Dial func(ctx context.Context, network string, to netip.AddrPort) (net.Conn, error)
-	// Reconciles receives a line of JSON whenever this replica begins or ends to lead, or to reconcile an
-	// object. Defaults to nil: none is written.
+	// Reconciles receives a line of JSON when this replica begins or stops to lead, or to reconcile an object. Defaults
+	// to nil: no line is written.
 	Reconciles io.Writer
-	// Silence is that of apitransport.Options.
+	// Silence is Silence of apitransport.Options.
 	Silence time.Duration
-	// Clock is what the validity of certificates is compared with. Leader election measures elapsed time
-	// and needs none. Defaults to the real clock.
+	// Clock is the clock for the validity of certificates. Leader election measures elapsed time without it. Defaults to
+	// the real clock.
 	Clock clock.WithTicker
 }
 
-// New assembles the operator from a validated configuration. It reads the kubeconfig and sends
-// nothing.
+// New assembles the operator from a validated configuration. It reads the kubeconfig, and sends no request.
 func New(c *options.Configuration, o Options) (*Operator, error) {
 	if o.Metrics == nil {
 		o.Metrics = ctrlmetrics.Registry
@@ -71,7 +70,7 @@ func New(c *options.Configuration, o Options) (*Operator, error) {
 	}
 	api.rest.Wrap(offset.wrap)
 	traces.send(api.rest)
-	LimitMemory(o.Logger) // before the components that take a share of it
+	LimitMemory(o.Logger) // before the components whose limits are a share of it
 	if c.Controllers.Enabled {
 		memory.SetGCPercent(gcPercent)
 	}

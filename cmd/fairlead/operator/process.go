@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/connections"
 )
 
-// NewLogger makes the one logger of the process, in the configured form, and what changes its level.
+// NewLogger creates the logger of the process in the configured format, and the LogLevel that changes its level.
 func NewLogger(c options.Logging, to io.Writer) (logr.Logger, *LogLevel, error) {
 	level := &LogLevel{}
 	if err := level.Set(c.Level); err != nil {
@@ -34,7 +34,7 @@ func NewLogger(c options.Logging, to io.Writer) (logr.Logger, *LogLevel, error) 
 	return logr.FromSlogHandler(slog.NewJSONHandler(to, handler)), level, nil
 }
 
-// UseLogger makes controller-runtime, client-go and the metrics server, which log through globals, use the logger.
+// UseLogger sets the logger of controller-runtime, client-go and the metrics server, which log through globals.
 func UseLogger(logger logr.Logger) {
 	errorLog := connections.NewErrorLog(connections.LogOptions{Logger: logger, Message: "Connection error of the metrics server"})
 	log.SetFlags(0)
@@ -66,19 +66,18 @@ func readableAttr(groups []string, a slog.Attr) slog.Attr {
 }
 
 const (
-	// memoryShare is how much of the container's memory Go may use before it collects garbage at any price.
-	// The rest is for the kernel's buffers, and for what is needed faster than it is collected.
+	// memoryShare is the share of the container's memory from which on Go collects garbage as often as needed. The rest
+	// is for the kernel's buffers, and for sudden needs.
 	memoryShare = 0.85
-	// requestShare is how much of Go's memory webhooks may hold for requests that are no small ones.
+	// requestShare is the share of Go's memory that webhooks may hold for large requests.
 	requestShare = 0.3
-	// gcPercent is how much garbage there may be for each 100 bytes in use in a process that holds caches, which can be most
-	// of the memory and change little. What holds is the metric go_gc_gogc_percent.
+	// gcPercent is GOGC for a process whose caches are most of the memory and change little. The default of 100 would
+	// double that memory. The metric go_gc_gogc_percent has the current value.
 	gcPercent = 50
 )
 
-// LimitMemory has the garbage collector know the memory of the container, which the kernel kills a process
-// for exceeding. GOMEMLIMIT in the environment is left as it is. The limit that holds is the metric
-// go_gc_gomemlimit_bytes.
+// LimitMemory sets Go's memory limit from that of the container, since the kernel kills a process that exceeds it.
+// GOMEMLIMIT in the environment takes precedence. The metric go_gc_gomemlimit_bytes has the current limit.
 func LimitMemory(logger logr.Logger) {
 	logger = logger.WithName("memory")
 	if limit := os.Getenv("GOMEMLIMIT"); limit != "" {
@@ -96,9 +95,9 @@ func LimitMemory(logger logr.Logger) {
 	}
 }
 
-// requestMemory is what the webhooks' server may hold, in bytes; 0 for its default.
+// requestMemory returns how much memory the webhooks' server may hold, in bytes; 0 for its default.
 func requestMemory() int64 {
-	limit := debug.SetMemoryLimit(-1) // which only reads it
+	limit := debug.SetMemoryLimit(-1) // a negative limit reads it
 	if limit == math.MaxInt64 {
 		return 0
 	}

@@ -28,8 +28,8 @@ func sourcesMode(c *options.Configuration) sources.Mode {
 	return sources.Watch
 }
 
-// rebootPolicies returns the controller of RebootPolicies, which needs a key for fingerprints. Without one restarts alone are
-// late: webhooks and the other kinds go on.
+// rebootPolicies returns the controller of RebootPolicies, which needs a key for fingerprints. Without the key, only
+// restarts are late: webhooks and the other kinds go on.
 func (b *controllerBuilder) rebootPolicies(ctx context.Context, registry prometheus.Registerer) (controller, []client.Object, error) {
 	a := b.assembly
 	key, err := fingerprint.Load(ctx, a.client, a.identity.namespace, a.config.RebootPolicies.FingerprintSecret)

@@ -14,43 +14,43 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
-// Operator is what runs, assembled: docs/architecture.md has the order of its start and of its stop.
+// Operator is the assembled operator. docs/architecture.md has the order of its start and of its stop.
 type Operator struct {
-	// servers are those of probes, metrics and profiles: the first to start and the last to stop.
+	// servers are the servers of probes, metrics and profiles. They start first and stop last.
 	servers []component
-	// reachable returns when the API server responds.
+	// reachable waits until the API server responds.
 	reachable func(ctx context.Context) error
-	// background needs the API server alone.
+	// background are the components that need only the API server.
 	background []component
-	// serve is the first half, which webhook.enabled switches.
+	// serve is the half that serves webhooks, if webhook.enabled is true.
 	serve serving
-	// reconcile is the second half: the Manager, or without controllers the cache that admission warns from.
+	// reconcile is the half with the Manager. Without controllers it is the cache for the warnings of admission.
 	reconcile component
 
 	startup                  *startup
-	pause                    time.Duration // after the first failed attempt of a phase
-	stopTimeout, workTimeout time.Duration // of the whole stop, and of the second half
+	pause                    time.Duration // the wait after the first failed attempt of a phase
+	stopTimeout, workTimeout time.Duration // the limits of the whole stop, and of the stop of reconcile
 	logger                   logr.Logger
 }
 
-// serving is what serves webhooks.
+// serving is the half that serves webhooks.
 type serving struct {
-	// certificates keep the certificate fresh and its authority published, and outlive the server.
+	// certificates renew the certificate and publish its CA bundle. They stop after the server.
 	certificates []component
 	// server serves until its context ends, and then drains.
 	server []component
-	// phases of the start are attempted one after another: each has a first attempt before the next one.
+	// phases are the phases of the start. The first attempt of each precedes the first attempt of the next.
 	phases []attempt
 }
 
-// attempt is a phase of the start, or a part of one, that is attempted until it succeeds.
+// attempt is a phase of the start, or a part of one. It is repeated until it succeeds.
 type attempt struct {
 	phase, part string
 	try         func(ctx context.Context) error
 }
 
-// Run serves webhooks until they are ready and trusted, reconciles until ctx ends or a part fails, and drains. It returns nil
-// only for a stop that was asked for and went well.
+// Run serves webhooks and reconciles until ctx ends or a part fails, and then drains. It returns nil only if ctx has
+// ended and the stop went well.
 func (o *Operator) Run(ctx context.Context) error {
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
@@ -90,7 +90,7 @@ func (o *Operator) Run(ctx context.Context) error {
 	errs := []error{second.stop(working), attempts.stop(working), server.stop(stopping), certificates.stop(stopping)}
 	ending, end := context.WithTimeout(stopping, lastTimeout)
 	defer end()
-	_ = last.stop(ending) // a client that still reads metrics or a profile is cut off
+	_ = last.stop(ending) // ends clients that still read metrics or a profile
 	if err := errors.Join(errs...); err != nil {
 		if failure == nil {
 			return err
@@ -104,7 +104,7 @@ func (o *Operator) Run(ctx context.Context) error {
 const (
 	// releaseTimeout is how long the release of the Lease may take after the reconcilers.
 	releaseTimeout = 2 * time.Second
-	// lastTimeout bounds the end of what stops last.
+	// lastTimeout bounds the stop of the last components.
 	lastTimeout = 3 * time.Second
 )
 
@@ -120,8 +120,8 @@ func (o *Operator) awaitAPIServer(ctx context.Context) error {
 	return err
 }
 
-// attemptOnce attempts a phase of the start in a group until it succeeds, and returns after the first attempt, or when ctx ends:
-// what one phase lacks must not take from the cluster what the others give, and a process that runs bears the same.
+// attemptOnce attempts a phase of the start in a group until it succeeds. It returns after the first attempt, or when
+// ctx ends. A phase that fails must not keep the cluster from what the other phases provide.
 func (o *Operator) attemptOnce(ctx context.Context, in *group, phase attempt) {
 	attempted := make(chan struct{})
 	first := sync.OnceFunc(func() { close(attempted) })
@@ -143,8 +143,8 @@ func (o *Operator) attemptOnce(ctx context.Context, in *group, phase attempt) {
 // maxPause is the longest pause between two attempts.
 const maxPause = 15 * time.Second
 
-// persist attempts until it succeeds, and records that the part is late meanwhile; attempted is called after each failure. It
-// returns false where ctx has ended.
+// persist repeats an attempt until it succeeds, and records the part as late meanwhile. It calls attempted after each
+// failure. It returns false if ctx has ended.
 func (s *startup) persist(ctx context.Context, a attempt, pause time.Duration, attempted func()) bool {
 	policy := retry.Policy{MinDelay: pause, MaxDelay: maxPause, AttemptTimeout: -1, Forever: true}
 	policy.OnRetry = func(err error, _ time.Duration) {

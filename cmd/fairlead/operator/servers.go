@@ -34,15 +34,15 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/connections"
 )
 
-// probes serves /healthz, /readyz and /statusz. Alive means that this answers: a replica that
-// waits for the API server is not healed by a restart. Ready means that webhooks answer, and that it was attempted to
-// publish their CA, never that caches are filled: a cache may need the webhooks of the very pod that would not be ready
-// (kubernetes-sigs/controller-runtime#2322). A replica that serves none is ready when it could take
-// over, which takes caches: the webhooks that those may need do not wait for this process.
+// probes serves /healthz, /readyz and /statusz. A replica is alive if it responds: to restart one that waits for the
+// API server would not help. It is ready if webhooks respond and their CA bundle was published, or one attempt was
+// made. It does not wait for caches: a cache may need the webhooks of the very pod that would not be ready
+// (kubernetes-sigs/controller-runtime#2322). A replica without webhooks is ready when its caches are filled, so that it
+// could lead: another process serves the webhooks that those may need.
 //
-// What is degraded, such as a CA bundle that the cluster has lost, is reported in the body of /readyz and does
-// not make the replica unready: it is so for all replicas at once, and with none behind the Service
-// calls that still work would fail as well. It may be nil.
+// The body of /readyz reports what is degraded, such as a CA bundle that the cluster has lost. That does not make the
+// replica unready. It is so for all replicas at once: without any behind the Service, calls that still work would fail
+// as well. degraded may be nil.
 func probes(ready, degraded func() error, statusz http.Handler) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { answer(w, nil, nil) })
@@ -68,11 +68,11 @@ func answer(w http.ResponseWriter, err, degraded error) {
 	if degraded != nil {
 		text += "degraded: " + degraded.Error() + "\n"
 	}
-	_, _ = w.Write([]byte(text)) // an error would be that of a client that is gone
+	_, _ = w.Write([]byte(text)) // an error means that the client is gone
 }
 
-// profiles are the handlers of net/http/pprof by path. That package also puts them on
-// http.DefaultServeMux, which nothing here serves.
+// profiles returns the handlers of net/http/pprof by path. That package also registers them on http.DefaultServeMux,
+// which is not served.
 func profiles() map[string]http.Handler {
 	return map[string]http.Handler{
 		"/debug/pprof/":        http.HandlerFunc(pprof.Index),
@@ -91,17 +91,17 @@ func profilesMux() http.Handler {
 	return mux
 }
 
-// maxConnections is how many each of these servers has open, and enough for probes: the kubelet must reach /healthz whatever any
-// pod does to the port.
+// maxConnections bounds the open connections of each of these servers. The kubelet must reach /healthz even if a pod
+// floods the port.
 const maxConnections = 256
 
-// httpServer is the server of probes or profiles.
+// httpServer is a server of probes or profiles.
 type httpServer struct {
 	name, address string
-	flag          string // the remedy for an address that cannot be used
+	flag          string // the flag to change if the address cannot be used
 	handler       http.Handler
 	logger        logr.Logger
-	// evicted counts connections that were closed for further ones.
+	// evicted counts connections that were closed to make room for new ones.
 	evicted prometheus.Counter
 }
 
@@ -131,7 +131,7 @@ func (s httpServer) run(ctx context.Context) error {
 	return fmt.Errorf("%s: %w", s.name, err)
 }
 
-// listenError words the error of a listener.
+// listenError adds to an error of the listener what to do about it.
 func listenError(name, address, flag string, err error) error {
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("%s: the address %s is in use by another process: stop it, or choose another address with %s", name, address, flag)
@@ -139,12 +139,12 @@ func listenError(name, address, flag string, err error) error {
 	return fmt.Errorf("%s: %w (the address is set by %s)", name, err, flag)
 }
 
-// Reviews of the callers of the metrics port, in requests a second: any pod may send tokens, and the API server must not be
-// asked about each.
+// reviewRate and reviewBurst bound the reviews of callers of the metrics port, in requests a second. Any pod may send
+// tokens, and the API server must not be asked about each.
 const reviewRate, reviewBurst = 10, 20
 
-// metricsServer returns controller-runtime's server of /metrics, and of the level of the log. Over TLS it serves only clients that
-// the API server authenticates, and allows to call the path by the method. The reviews have the connection of api.
+// metricsServer returns controller-runtime's server of /metrics and of the log level. Over TLS it serves only clients
+// that the API server authenticates and authorizes for the path. It sends these reviews by the connection of api.
 func metricsServer(c *options.Configuration, api *rest.Config, level *LogLevel) (component, error) {
 	o := metricsserver.Options{BindAddress: c.Metrics.BindAddress, SecureServing: c.Metrics.Secure, ExtraHandlers: map[string]http.Handler{}}
 	if c.Profiling.OnMetrics {
@@ -162,7 +162,7 @@ func metricsServer(c *options.Configuration, api *rest.Config, level *LogLevel) 
 		o.TLSOpts, o.CertDir = []func(*tls.Config){configure}, c.Metrics.CertDir
 	}
 	api = rest.CopyConfig(api)
-	api.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(reviewRate, reviewBurst) // of all reviews
+	api.RateLimiter = flowcontrol.NewTokenBucketRateLimiter(reviewRate, reviewBurst) // one limit for all reviews
 	client, err := rest.HTTPClientFor(api)
 	if err != nil {
 		return component{}, fmt.Errorf("metrics server: %w", err)
@@ -179,7 +179,8 @@ func metricsServer(c *options.Configuration, api *rest.Config, level *LogLevel) 
 	}}, nil
 }
 
-// reviewed is controller-runtime's filter, which logs each caller that is not reviewed: one line in ten seconds is enough.
+// reviewed returns controller-runtime's filter for metricsServer. The filter logs each failed review; here at most one
+// in ten seconds is logged.
 func reviewed(api *rest.Config, client *http.Client) (metricsserver.Filter, error) {
 	filter, err := filters.WithAuthenticationAndAuthorization(api, client)
 	if err != nil {
@@ -190,7 +191,7 @@ func reviewed(api *rest.Config, client *http.Client) (metricsserver.Filter, erro
 	}, nil
 }
 
-// sparseSink logs some of the errors.
+// sparseSink is a log sink that drops most errors.
 type sparseSink struct {
 	logr.LogSink
 	sometimes *rate.Sometimes
@@ -200,7 +201,8 @@ func (s sparseSink) Error(err error, text string, values ...any) {
 	s.sometimes.Do(func() { s.LogSink.Error(err, text, values...) })
 }
 
-// selfSigned returns a certificate of this host with an ECDSA key: an RSA key takes a quarter of the processor time of a start.
+// selfSigned returns a certificate of this host with an ECDSA key. An RSA key would take a quarter of the CPU time of a
+// start.
 func selfSigned(now time.Time) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -210,7 +212,7 @@ func selfSigned(now time.Time) (tls.Certificate, error) {
 		Subject:     pkix.Name{CommonName: "localhost"},
 		DNSNames:    []string{"localhost"},
 		IPAddresses: []net.IP{{127, 0, 0, 1}},
-		NotBefore:   now.Add(-time.Hour), // of a scraper whose clock is late
+		NotBefore:   now.Add(-time.Hour), // for scrapers whose clock is late
 		NotAfter:    now.AddDate(1, 0, 0),
 		KeyUsage:    x509.KeyUsageDigitalSignature,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
@@ -219,7 +221,8 @@ func selfSigned(now time.Time) (tls.Certificate, error) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// metricsTLS returns what configures TLS. Without a folder, which the server follows, the certificate is a self-signed one.
+// metricsTLS returns a function that configures TLS. With a folder, the server follows the certificate in it. Without
+// one, the certificate is self-signed.
 func metricsTLS(c *options.Configuration) (func(*tls.Config), error) {
 	version, err := cliflag.TLSVersion(c.Webhook.TLS.MinVersion)
 	if err != nil {
@@ -231,15 +234,15 @@ func metricsTLS(c *options.Configuration) (func(*tls.Config), error) {
 			return nil, fmt.Errorf("metrics server: self-signed certificate: %w", err)
 		}
 	} else {
-		for _, file := range []string{"tls.crt", "tls.key"} { // without which the server would take a self-signed one
+		for _, file := range []string{"tls.crt", "tls.key"} { // if one is missing, the server would take a self-signed one
 			if _, err := os.Stat(filepath.Join(c.Metrics.CertDir, file)); err != nil {
 				return nil, fmt.Errorf("metrics certificate: %w; correct metrics.certDir, or leave it out for a self-signed one", err)
 			}
 		}
 	}
 	return func(config *tls.Config) {
-		// HTTP/2 serves scrapers nothing and has cost servers much (CVE-2023-44487).
-		config.MinVersion, config.NextProtos = version, []string{"http/1.1"} // 1.2 at least, which the configuration is checked for
+		// HTTP/2 has no use for scrapers, and has had costly vulnerabilities (CVE-2023-44487).
+		config.MinVersion, config.NextProtos = version, []string{"http/1.1"} // at least TLS 1.2: the configuration is validated
 		if certificate.Certificate != nil {
 			config.GetCertificate = func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &certificate, nil }
 		}

@@ -22,14 +22,14 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/metrics"
 )
 
-// The phases of a start, in their order.
+// The phases of a start, in order.
 const (
 	phaseAPIServer     = "api-server"     // the API server responds
 	phaseCertificates  = "certificates"   // there is a serving certificate and a root
 	phaseWebhookServer = "webhook-server" // the webhook server has answered itself over TLS
 	phaseCAPublished   = "ca-published"   // the API server has the root
 	phaseCaches        = "caches"         // the informers have listed; objects may be converted for that
-	phaseElection      = "election"       // this replica leads, which a standby waits for
+	phaseElection      = "election"       // this replica leads; a standby stays in this phase
 	phaseReconcilers   = "reconcilers"    // this replica reconciles
 )
 
@@ -43,16 +43,16 @@ const (
 	stateRunning = "running"
 	stateDone    = "done"
 	stateSkipped = "skipped"
-	stateLate    = "late" // the start went on without a part of it, which is still attempted
+	stateLate    = "late" // the start went on without a part of it, which is retried
 )
 
-// startup records how far the start of this process has come, for /statusz, the log and two metrics.
+// startup records the progress of the start of this process, for /statusz, the log and two metrics.
 type startup struct {
 	logger        logr.Logger
 	version       string
 	clock         clock.PassiveClock
 	seconds, late *prometheus.GaugeVec
-	onLate        func(phase, part string, reason error) // called when a part becomes late, and for each other reason that it has
+	onLate        func(phase, part string, reason error) // called when a part becomes late, and when its reason changes
 	began         time.Time
 
 	mu    sync.Mutex
@@ -62,11 +62,11 @@ type startup struct {
 
 type row struct {
 	phase, state string
-	after, took  time.Duration // from the start of the process to that of the phase; of the phase
+	after, took  time.Duration // from the start of the process to the start of the phase; duration of the phase
 	begun        time.Time
 	note         string
-	waits        map[string]int   // what its parts wait for, and how many do
-	late         map[string]error // why parts of it are late, by name
+	waits        map[string]int   // how many parts wait, by what they wait for
+	late         map[string]error // the reasons of its late parts, by their names
 }
 
 type fact struct {
@@ -87,7 +87,7 @@ func newStartup(a *assembly) (*startup, error) {
 	return s, errors.Join(err, lateErr)
 }
 
-// begin records that a phase begins, and the function that it returns that it is done.
+// begin records that a phase begins. Call done when it is done.
 func (s *startup) begin(phase string) (done func()) {
 	s.change(phase, func(r *row) { r.state, r.begun, r.after = stateRunning, s.clock.Now(), s.clock.Since(s.began) })
 	return func() {
@@ -102,7 +102,7 @@ func (s *startup) begin(phase string) (done func()) {
 	}
 }
 
-// skip records why this replica has no such phases.
+// skip records the reason for which this replica has no such phases.
 func (s *startup) skip(reason string, phases ...string) {
 	for _, phase := range phases {
 		s.change(phase, func(r *row) { r.state, r.note = stateSkipped, reason })
@@ -110,10 +110,10 @@ func (s *startup) skip(reason string, phases ...string) {
 	}
 }
 
-// progress records how far a phase has come.
+// progress records a note on the progress of a phase.
 func (s *startup) progress(phase, note string) { s.change(phase, func(r *row) { r.note = note }) }
 
-// wait records that a part of a phase waits for something, until the function that it returns is called.
+// wait records that a part of a phase waits for something. Call done when the wait is over.
 func (s *startup) wait(phase, what string) (done func()) {
 	add := func(n int) {
 		s.change(phase, func(r *row) {
@@ -126,8 +126,8 @@ func (s *startup) wait(phase, what string) (done func()) {
 	return func() { add(-1) }
 }
 
-// setLate records that the start goes on without a part of a phase, and why; a nil reason, that the part is late no more. The
-// part is empty where the phase has only one.
+// setLate records that the start goes on without a part of a phase, and the reason. With a nil reason, the part is no
+// longer late. The part is empty for a phase that has only one.
 func (s *startup) setLate(phase, part string, reason error) {
 	isNew, cleared, value := false, false, 0.0
 	s.change(phase, func(r *row) {
@@ -152,7 +152,7 @@ func (s *startup) setLate(phase, part string, reason error) {
 	}
 }
 
-// err names each part of the phases that is late, with its reason. It is nil where none is.
+// err returns an error that lists each late part with its reason; nil if there is none.
 func (s *startup) err() error {
 	var errs []error
 	for _, r := range s.status().Phases {
@@ -163,8 +163,8 @@ func (s *startup) err() error {
 	return errors.Join(errs...)
 }
 
-// leadable returns nil where a replica without webhooks could take over: its start has come to the election, so that its caches
-// are filled, unless warmup is off.
+// leadable returns nil if a replica without webhooks could take over. Its start has then come to the election, and its
+// caches are filled unless Warmup is off.
 func (s *startup) leadable() error {
 	for _, r := range s.status().Phases {
 		switch {
@@ -180,8 +180,8 @@ func (s *startup) leadable() error {
 	return nil
 }
 
-// setInfo adds a line to /statusz that is computed whenever the page is read, or replaces the one of that name. The function must
-// not block.
+// setInfo adds a line to /statusz, or replaces the line of that name. value is called for each request, and must not
+// block.
 func (s *startup) setInfo(name string, value func() string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -197,7 +197,7 @@ func (s *startup) change(phase string, edit func(*row)) {
 // startStatus is the JSON form of /statusz.
 type startStatus struct {
 	Version string        `json:"version"`
-	Seconds float64       `json:"seconds"` // since the process started
+	Seconds float64       `json:"seconds"` // since the start of the process
 	Phases  []phaseStatus `json:"phases"`
 	Facts   []factStatus  `json:"facts"`
 }
@@ -205,8 +205,8 @@ type startStatus struct {
 type phaseStatus struct {
 	Phase        string  `json:"phase"`
 	State        string  `json:"state"`
-	AfterSeconds float64 `json:"afterSeconds"` // from the start of the process to that of the phase
-	Seconds      float64 `json:"seconds"`      // how long it took, or has been running
+	AfterSeconds float64 `json:"afterSeconds"` // from the start of the process to the start of the phase
+	Seconds      float64 `json:"seconds"`      // how long it took, or has taken so far
 	Detail       string  `json:"detail,omitempty"`
 }
 
@@ -237,7 +237,7 @@ func (s *startup) status() startStatus {
 	}
 	facts := slices.Clone(s.facts)
 	s.mu.Unlock()
-	for _, one := range facts { // without the lock: they belong to others, and may take locks of theirs
+	for _, one := range facts { // without the lock, since the functions may take other locks
 		status.Facts = append(status.Facts, factStatus{one.name, one.value()})
 	}
 	return status
@@ -250,7 +250,7 @@ func (s *startup) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	if request.URL.Query().Get("format") == "json" {
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(status) // an error would be that of a client that is gone
+		_ = json.NewEncoder(w).Encode(status) // an error means that the client is gone
 		return
 	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")

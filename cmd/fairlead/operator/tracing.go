@@ -21,14 +21,14 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
-// flushTimeout is how long the last spans may take to be sent.
+// flushTimeout bounds the sending of the last spans.
 const flushTimeout = 2 * time.Second
 
-// traces sends spans to the collector of the configuration. It is nil where there is none.
+// traces sends spans to the collector in the configuration. It is nil if there is no collector.
 type traces struct{ provider tracing.TracerProvider }
 
-// newTraces makes the provider of the process, and sends nothing. Spans are sent in batches; what a collector that is away or slow
-// does not take is dropped.
+// newTraces creates the tracer provider of the process. Spans are sent in batches. If the collector is away or slow,
+// they are dropped.
 func newTraces(c options.Tracing, version string, self identity, logger logr.Logger) (*traces, error) {
 	if c.Endpoint == "" || c.Endpoint == options.Off {
 		return nil, nil
@@ -42,18 +42,18 @@ func newTraces(c options.Tracing, version string, self identity, logger logr.Log
 	if err != nil {
 		return nil, fmt.Errorf("tracing.endpoint: %w", err)
 	}
-	otel.SetTracerProvider(provider) // of the reconcilers
+	otel.SetTracerProvider(provider) // reconcilers use the global provider
 	return &traces{provider}, nil
 }
 
-// send has requests to the API server traced.
+// send makes the client of a configuration trace its requests to the API server.
 func (t *traces) send(api *rest.Config) {
 	if t != nil {
 		api.Wrap(tracing.WrapperFor(t.provider))
 	}
 }
 
-// serve has the calls of a webhook traced.
+// serve wraps the handler of a webhook so that its calls are traced.
 func (t *traces) serve(path string, handler http.Handler) http.Handler {
 	if t == nil {
 		return handler
@@ -61,7 +61,7 @@ func (t *traces) serve(path string, handler http.Handler) http.Handler {
 	return tracing.WithTracing(handler, t.provider, path)
 }
 
-// component sends the last spans when the others have stopped.
+// component returns the component that sends the last spans when the others have stopped.
 func (t *traces) component() []component {
 	if t == nil {
 		return nil
@@ -73,6 +73,6 @@ func (t *traces) component() []component {
 		if err := t.provider.Shutdown(flush); !errors.Is(err, context.DeadlineExceeded) {
 			return err
 		}
-		return nil // they are lost with the collector
+		return nil // spans that cannot be sent are lost, which is no failure of the operator
 	}}}
 }

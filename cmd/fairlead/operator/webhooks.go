@@ -24,23 +24,23 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/server/clientca"
 )
 
-// reviews is what admission consults about writers.
+// reviews holds what the admission of each kind uses to decide what a writer may do.
 type reviews struct {
 	policy   admitexternalservice.Policy
 	reviewer authorization.Reviewer
 	services admitexternalservice.ServiceReader
 	warnings *warnings.Reader
-	pods     corev1client.PodsGetter // nil where the operator makes no pods
-	// workloads are the kinds of other projects that may be targets.
+	pods     corev1client.PodsGetter // nil if the operator creates no pods
+	// workloads are the kinds of other projects that targets may name.
 	workloads []workloadkinds.Kind
-	finalize  bool // whether objects get the finalizer when they are created
-	// unavailable is why no object can be created that is for several namespaces; "" where it can.
+	finalize  bool // whether admission adds the finalizer to objects
+	// unavailable is why no ClusterRebootPolicy can be created; "" if it can.
 	unavailable string
 }
 
-// handlers are all webhooks by path. Admission is registered for v1 alone: with matchPolicy Equivalent the API
-// server converts, and a second registration would only be called as well. Failed is called with each object
-// that could not be converted.
+// handlers returns all webhooks by path. Admission is registered for v1 only: with matchPolicy Equivalent, the API
+// server converts objects of other versions. A second registration would be called in addition. failed is called with
+// each object that cannot be converted.
 func (a *assembly) handlers(r reviews, failed func(conversion.Failure)) map[string]http.Handler {
 	maxBody := a.config.Webhook.MaxBodyBytes
 	common := admission.Options{MaxBody: maxBody, Logger: a.logger.WithName("admission"), Registerer: a.metrics}
@@ -56,7 +56,8 @@ func (a *assembly) handlers(r reviews, failed func(conversion.Failure)) map[stri
 	return byPath
 }
 
-// newClientAuthorities follows the authorities of the clients' certificates; nil where clients need none.
+// newClientAuthorities returns the file with the authorities of client certificates; nil if clients need no
+// certificate.
 func (a *assembly) newClientAuthorities() (*clientca.File, error) {
 	path := a.config.Webhook.Clients.CAFile
 	if path == "" {
@@ -65,8 +66,8 @@ func (a *assembly) newClientAuthorities() (*clientca.File, error) {
 	return clientca.New(clientca.Options{Path: path, Logger: a.logger.WithName("webhook"), Registerer: a.metrics})
 }
 
-// newWebhookServer makes the server with all handlers. The API server authenticates itself nowhere when it
-// converts, whatever it is configured to.
+// newWebhookServer creates the server with all handlers. Conversion accepts callers without a certificate, since the
+// API server cannot be configured to present one there.
 func (a *assembly) newWebhookServer(source certs.Source, callers *clientca.File, byPath map[string]http.Handler) (*server.Server, error) {
 	c := a.config.Webhook
 	version, err := cliflag.TLSVersion(c.TLS.MinVersion)

@@ -39,7 +39,7 @@ func TestFindingsSayWhereAndWhatAndWhatToDo(t *testing.T) {
 		"an unknown field": {external + strings.Replace(plainExternal, "sql,", "sql, shade: red,", 1), []string{
 			"4:28 error unknown-field spec.ports[0].shade: unknown field; the fields here are appProtocol, name, port, protocol, targetPort"}},
 		"a field of the other version": {external + strings.Replace(plainExternal, "{ports", "{probe: {}, ports", 1), []string{
-			"4:8 error unknown-field spec.probe: unknown field; it exists at networking.fairlead.dev/v1alpha1 alone"}},
+			"4:8 error unknown-field spec.probe: unknown field; it exists only at networking.fairlead.dev/v1alpha1"}},
 		"a number in quotes": {external + strings.Replace(plainExternal, "5432", "'5432'", 1), []string{
 			unchecked, "4:28 error schema spec.ports[0].port: must be an integer, not a string; if it is in quotes, remove them"}},
 		"YAML's own booleans": {external + strings.Replace(plainExternal, "name: a,", "name: y,", 1), []string{

@@ -13,13 +13,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// maxListed bounds how many fields a message lists.
+// maxListed is the number of fields from which on a message does not list them.
 const maxListed = 12
 
 // schemas are the schemas of a CRD by version.
 type schemas map[string]*apiextensionsv1.JSONSchemaProps
 
-// readSchemas returns nothing where the CRD cannot be read: crdschema returns the error.
+// readSchemas returns nil if the CRD cannot be parsed; crdschema reports that error.
 func readSchemas(text []byte) schemas {
 	var crd apiextensionsv1.CustomResourceDefinition
 	if err := yaml.Unmarshal(text, &crd); err != nil {
@@ -34,7 +34,7 @@ func readSchemas(text []byte) schemas {
 	return all
 }
 
-// suggestion returns what to do about an unknown field.
+// suggestion returns what the user can do about the unknown field at a path, as the second half of a message.
 func (c *objectCheck) suggestion(path string) string {
 	all := c.kind.schemas()
 	parent, name := "", path
@@ -44,7 +44,7 @@ func (c *objectCheck) suggestion(path string) string {
 	known := slices.Sorted(maps.Keys(properties(all[c.version], parent)))
 	for _, version := range slices.Sorted(maps.Keys(all)) {
 		if _, has := properties(all[version], parent)[name]; has && version != c.version {
-			return fmt.Sprintf("it exists at %s/%s alone", c.kind.Group, version)
+			return fmt.Sprintf("it exists only at %s/%s", c.kind.Group, version)
 		}
 	}
 	if near := nearest(name, known); near != "" {
@@ -56,7 +56,7 @@ func (c *objectCheck) suggestion(path string) string {
 	return "the fields here are " + strings.Join(known, ", ")
 }
 
-// properties returns those of the object at a path.
+// properties returns the fields that the schema has at a path. It returns nil for a path that the schema does not have.
 func properties(schema *apiextensionsv1.JSONSchemaProps, path string) map[string]apiextensionsv1.JSONSchemaProps {
 	if schema == nil || strings.HasPrefix(path, "metadata") {
 		return nil
@@ -82,7 +82,7 @@ func properties(schema *apiextensionsv1.JSONSchemaProps, path string) map[string
 	return schema.Properties
 }
 
-// nearest returns the known name that differs by a typing error, or by case.
+// nearest returns the known name that is most similar: it differs by case alone, or by at most two letters. It is empty if there is none.
 func nearest(name string, known []string) string {
 	best, least := "", 3
 	for _, candidate := range known {
@@ -96,10 +96,11 @@ func nearest(name string, known []string) string {
 	return best
 }
 
-// distance returns how many letters must be changed, added or removed, at most most.
-func distance(a, b string, most int) int {
-	if len(a)-len(b) >= most || len(b)-len(a) >= most {
-		return most
+// distance returns how many letters must be changed, added or removed to turn a into b. It may return limit for every distance that is
+// as large.
+func distance(a, b string, limit int) int {
+	if len(a)-len(b) >= limit || len(b)-len(a) >= limit {
+		return limit
 	}
 	row := make([]int, len(b)+1)
 	for j := range row {

@@ -18,7 +18,7 @@ import (
 // defaultFailbackDelay is that of a spec without a failover block.
 const defaultFailbackDelay = 5 * time.Minute
 
-// criteria is what a decision depends on beside the candidates.
+// criteria holds what a decision depends on, besides the candidates.
 type criteria struct {
 	now time.Time
 	// isChecked is whether there is a health check; without one every address counts as healthy.
@@ -82,7 +82,7 @@ func LowestPriority(all []endpoints.Endpoint) int32 {
 	return max(lowest, 0)
 }
 
-// Choice is what to publish.
+// Choice is a priority and the addresses to publish.
 type Choice struct {
 	// Active is the priority to publish; nil where there is no address.
 	Active *int32

@@ -17,17 +17,17 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 )
 
-// Observation is what is known of the endpoints of one object.
+// Observation holds the observed endpoints of one object.
 type Observation struct {
 	Endpoints []endpoints.Endpoint
-	// IsIncomplete means that slices must not be changed yet: a name was never looked up, or the policy has
-	// not synced (IsPolicyUnsynced).
+	// IsIncomplete means that slices must not be changed yet: a name was never looked up, or the egress policy has not
+	// synced (IsPolicyUnsynced).
 	IsIncomplete, IsPolicyUnsynced bool
-	// IsSuspect means that failures do not change health now.
+	// IsSuspect means that failed checks do not change health now, since this process or its network may be at fault.
 	IsSuspect bool
-	// UncheckedReason is why nothing is checked, as a sentence, or empty.
+	// UncheckedReason is why nothing is checked, as a sentence; empty if addresses are checked.
 	UncheckedReason string
-	// RequeueAt is when time alone changes the observation. Zero means never.
+	// RequeueAt is when the observation changes although nothing happens. Zero means never.
 	RequeueAt time.Time
 }
 
@@ -41,86 +41,88 @@ func (o *Observation) AwaitsAny() bool {
 	return o.IsIncomplete
 }
 
-// Input is what a decision depends on beside the State.
+// Input holds what a decision depends on, besides the State.
 type Input struct {
 	// Now is the time of the decision.
 	Now time.Time
 	// Object is the ExternalService. Its spec has its defaults.
 	Object *networkingv1.ExternalService
-	// Slices are its EndpointSlices as they are, and Held the addresses in them. Held may be nil where no lookup and no
-	// check is awaited.
+	// Slices are the current EndpointSlices of the object, and Held the addresses in them. Held may be nil if no lookup
+	// and no check is awaited.
 	Slices []*discoveryv1.EndpointSlice
 	Held   []endpoints.Held
-	// Observed is what is known of its endpoints.
+	// Observed is the observation of its endpoints.
 	Observed Observation
 
-	// Dependants and Blackouts keep a fault from beginning. Either may be unknown.
+	// Dependants and Blackouts can prevent a fault from beginning. Either may be unknown.
 	Dependants Dependants
 	Blackouts  freeze.State
 	// IsExempt means that admission does not check the rights of users in the namespace: no fault is injected.
 	IsExempt bool
 }
 
-// State is what this process remembers of an object between decisions.
+// State is the memory of this process about an object between decisions.
 type State struct {
 	// FirstSeen is when this process first saw the object.
 	FirstSeen time.Time
-	// IsDecided means that Active and isPanicking are those of a decision of this process, and not of an earlier one. Active
-	// is endpoints.NoPriority where the spec does not have any more what is published.
+	// IsDecided means that Active and isPanicking are from a decision of this process rather than of an earlier one.
+	// Active is endpoints.NoPriority if the spec no longer has what is published.
 	IsDecided   bool
 	Active      *int32
 	isPanicking bool
-	// Reported is the active priority that the status has, as the spec numbers it now.
+	// Reported is the active priority in the status, by the numbers of the current spec.
 	Reported *int32
-	// generation is that of the spec whose priorities these are, groups identify them, and publishedActual are the addresses
-	// that a fault hides.
+	// generation is the generation of the spec with these priorities, and groups identify them. publishedActual are the
+	// addresses that a fault hides.
 	generation      int64
 	groups          [endpoints.NumPriorities]string
 	publishedActual map[endpoints.Key]bool
-	// Cause is why another priority was last published, as a reason of a change; empty where this process has changed none.
+	// Cause is why another priority was last published, as a reason of a change. It is empty if this process has not
+	// changed it.
 	Cause string
-	// unqualified has the priorities without enough healthy addresses at the last decision, and qualifiedSince when each
-	// first had enough after that; nil where all always had.
+	// unqualified marks the priorities that lacked healthy addresses at the last decision. qualifiedSince is when each
+	// had enough again; nil if all always had.
 	unqualified    [endpoints.NumPriorities]bool
 	qualifiedSince *[endpoints.NumPriorities]time.Time
-	// HandledFailback is the last request to fail back that was handled, and fault the last request of a fault.
+	// HandledFailback is the last request for a failback that was handled, and fault the last request for a fault.
 	HandledFailback common.Token
 	fault           faultRequest
-	// latestDecision is the latest time of a decision about a fault, and endedFault the last fault that this process has
-	// ended.
+	// latestDecision is the time of the latest decision about a fault, and endedFault the last fault that this process
+	// has ended.
 	latestDecision time.Time
 	endedFault     *networkingv1.FaultStatus
-	// flaps are the addresses that have become unhealthy in this process.
+	// flaps are the addresses that have become unhealthy while this process ran.
 	flaps map[addressKey]*flapState
-	// heldSince is since when slices and status wait for first lookups and checks; zero where they do not.
+	// heldSince is since when slices and status wait for first lookups and checks; zero if they do not.
 	heldSince time.Time
-	// outgoingSince is since when addresses that are ready are kept until their successors are checked.
+	// outgoingSince is since when ready addresses that the spec no longer selects are kept until their replacements are
+	// checked.
 	outgoingSince map[endpoints.Key]time.Time
-	// SliceWrites are how often slices were written lately.
+	// SliceWrites is the recent rate of writes of slices.
 	SliceWrites WriteRate
 }
 
-// Decision is what to publish, or that nothing is decided yet.
+// Decision is what to publish, unless IsHeld.
 type Decision struct {
 	// IsHeld means that slices and status stay as they are until RequeueAt, or until something is enqueued.
 	IsHeld bool
-	// Actual is what to publish without a fault, and Shown the same under the fault.
+	// Actual is the choice without a fault, and Shown the choice that is published, with the fault.
 	Actual, Shown Choice
 	Fault         FaultDecision
-	// RequeueAt is when time alone changes the decision. Zero means never.
+	// RequeueAt is when the decision changes although nothing happens. Zero means never.
 	RequeueAt time.Time
 }
 
 const (
-	// firstStatusDelay is how long a new object may be without a status while its names are looked up for the first time,
-	// so that the first status is complete.
+	// firstStatusDelay is how long a new object may be without a status while its names are looked up, so that the first
+	// status is complete.
 	firstStatusDelay = time.Second
-	// UnsyncedRetry is how often an object is reconciled until the egress policy has synced, should the event that says so
-	// be lost.
+	// UnsyncedRetry is how often an object is reconciled until the egress policy has synced, in case the event of that is
+	// lost.
 	UnsyncedRetry = 5 * time.Second
 )
 
-// Decide returns what to publish. What is not known yet is waited for, for a while, before anything is decided.
+// Decide returns what to publish. Before it decides, it waits for a while for facts that are not known yet.
 func (s *State) Decide(in *Input) Decision {
 	if o := &in.Observed; o.IsPolicyUnsynced || o.IsIncomplete && in.Now.Before(s.holdEnd(in.Now)) {
 		return Decision{IsHeld: true, RequeueAt: s.incompleteUntil(in)}
@@ -140,12 +142,12 @@ func (s *State) Decide(in *Input) Decision {
 	return d
 }
 
-// Adopt has the priority that an earlier process has left be in force until a decision is recorded.
+// Adopt takes over the priority that an earlier process has published, until a decision is recorded.
 func (s *State) Adopt(previous *endpoints.Previous) {
 	s.Active, s.Reported, s.isPanicking = previous.Active, previous.Reported, previous.IsPanicking
 }
 
-// Record stores that slices show a decision. One that they do not show was not made.
+// Record stores that slices show a decision. A decision that they do not show does not count.
 func (s *State) Record(in *Input, d *Choice) {
 	s.IsDecided, s.isPanicking = true, d.IsPanicking
 	if s.Active != nil && d.Active != nil && *s.Active != *d.Active {
@@ -177,7 +179,7 @@ func (s *State) Record(in *Input, d *Choice) {
 	}
 }
 
-// qualifiedSinceAt returns qualifiedSince, with now for those that did not qualify at the last decision.
+// qualifiedSinceAt returns qualifiedSince. For priorities that did not qualify at the last decision, it has now.
 func (s *State) qualifiedSinceAt(now time.Time) [endpoints.NumPriorities]time.Time {
 	at := ptr.Deref(s.qualifiedSince, [endpoints.NumPriorities]time.Time{})
 	for priority, unqualified := range s.unqualified {

@@ -32,7 +32,7 @@ const (
 	maxDependants = 32
 )
 
-// faultInput is what the decision about a fault depends on.
+// faultInput holds what the decision about a fault depends on.
 type faultInput struct {
 	// latestDecision is the latest time at which this process has decided.
 	now, latestDecision time.Time
@@ -44,7 +44,7 @@ type faultInput struct {
 	ended *networkingv1.FaultStatus
 	// active is the priority that is published without a fault.
 	active *int32
-	// unknown is what must be known before a fault begins, or is empty.
+	// unknown is a fact that is missing for a fault to begin; empty if none is.
 	unknown string
 	// obstacle keeps the fault that is decided about from beginning or going on.
 	obstacle obstacle

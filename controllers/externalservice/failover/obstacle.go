@@ -21,7 +21,7 @@ type Dependants struct {
 	All []networkingv1.FaultDependant
 	// Disrupted names the one that is being restarted or loses pods to a ChaosPod, or is empty.
 	Disrupted string
-	// Mistakes are what is wrong with annotations that declare dependants, as a message; empty for nothing.
+	// Mistakes are the mistakes in annotations that declare dependants, as a message; empty if there are none.
 	Mistakes string
 	// AreUnknown means that they could not be read.
 	AreUnknown bool

@@ -1,8 +1,8 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package conditions sets the conditions of a status. One that does not change keeps its transition time, so that a status
-// is not written for a time alone.
+// Package conditions sets the conditions of a status. A condition that does not change keeps its transition time, so
+// that no status is written only for a time.
 package conditions
 
 import (
@@ -19,7 +19,7 @@ import (
 // MaxMessage limits a message, in bytes, so that `kubectl describe` stays readable.
 const MaxMessage = 1024
 
-// Update is the conditions of a status in one reconcile.
+// Update sets the conditions of one status in one reconcile.
 type Update struct {
 	Conditions *[]metav1.Condition
 	Generation int64
@@ -36,8 +36,8 @@ func (u *Update) Set(kind string, status metav1.ConditionStatus, reason, message
 	u.current = append(u.current, kind)
 }
 
-// SetSince sets a condition with the time of what it is about, such as the end of a run: each is a transition of its own, also to the
-// same status.
+// SetSince sets a condition whose transition time is that of an event, such as the end of a run. Each event is a
+// transition, even if the status stays the same.
 func (u *Update) SetSince(since metav1.Time, kind string, status metav1.ConditionStatus, reason, message string) {
 	u.Set(kind, status, reason, message)
 	if !since.IsZero() {
@@ -45,7 +45,7 @@ func (u *Update) SetSince(since metav1.Time, kind string, status metav1.Conditio
 	}
 }
 
-// SetSuspended sets the condition Suspended. effect is what spec.suspend causes.
+// SetSuspended sets the condition Suspended. effect describes what spec.suspend causes.
 func (u *Update) SetSuspended(isSuspended bool, effect string) {
 	if isSuspended {
 		u.Set(common.ConditionSuspended, metav1.ConditionTrue, common.ReasonSuspendedBySpec, effect)
@@ -54,17 +54,17 @@ func (u *Update) SetSuspended(isSuspended bool, effect string) {
 	u.Set(common.ConditionSuspended, metav1.ConditionFalse, common.ReasonNotSuspended, "spec.suspend is false")
 }
 
-// SetNotWaiting sets that nothing waits.
+// SetNotWaiting sets the condition Waiting to False, since nothing waits.
 func (u *Update) SetNotWaiting() {
 	u.Set(common.ConditionWaiting, metav1.ConditionFalse, common.ReasonNothingPending, "nothing waits")
 }
 
-// SetDeleting sets that an object is being deleted, and the effect of that.
+// SetDeleting sets the condition Ready of an object that is being deleted. effect describes what that causes.
 func (u *Update) SetDeleting(object metav1.Object, effect string) {
 	u.Set(common.ConditionReady, metav1.ConditionFalse, common.ReasonDeleting, "the object is being deleted: "+effect+KeptBy(object))
 }
 
-// KeptBy returns what keeps an object that is being deleted, as the end of a sentence; "" for nothing.
+// KeptBy returns which finalizers keep an object that is being deleted, as the end of a sentence; "" if there are none.
 func KeptBy(object metav1.Object) string {
 	if len(object.GetFinalizers()) == 0 {
 		return ""
@@ -72,7 +72,7 @@ func KeptBy(object metav1.Object) string {
 	return ". It is kept by the finalizers " + strings.Join(object.GetFinalizers(), ", ")
 }
 
-// Keep makes a condition one of this generation, and reports whether there is one.
+// Keep keeps a condition, with the current generation. It reports whether the condition exists.
 func (u *Update) Keep(kind string) bool {
 	c := meta.FindStatusCondition(*u.Conditions, kind)
 	if c != nil {
@@ -82,11 +82,13 @@ func (u *Update) Keep(kind string) bool {
 	return c != nil
 }
 
-// Remove removes a condition. Never remove and set one: it would have a new time at each reconcile.
+// Remove removes a condition. Do not remove a condition and set it in the same reconcile: it would get a new transition
+// time.
 func (u *Update) Remove(kind string) { meta.RemoveStatusCondition(u.Conditions, kind) }
 
-// RemoveOthers removes those of these types that are neither set nor kept in this reconcile: each is absent while it does
-// not hold. One that was removed and then set would have a new transition time.
+// RemoveOthers removes each of these conditions that is neither set nor kept in this reconcile, since it is absent
+// while it does not hold. Call it after the others: a condition that is removed and set again would get a new
+// transition time.
 func (u *Update) RemoveOthers(transient ...string) {
 	*u.Conditions = slices.DeleteFunc(*u.Conditions, func(c metav1.Condition) bool {
 		return slices.Contains(transient, c.Type) && !slices.Contains(u.current, c.Type)

@@ -15,10 +15,10 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// clockSlack is how far the time of a condition may be in the future, since the clocks of two controllers differ.
+// clockSlack is how far a lastTransitionTime may be in the future, since the clocks of two controllers differ.
 const clockSlack = time.Minute
 
-// Closed returns why an object closes a gate; empty if the gate is open. What is not known closes it.
+// Closed returns why an object closes a gate; empty if the gate is open. A fact that is not known closes it.
 func Closed(object *unstructured.Unstructured, of *autorebootv1.ObjectCondition, now time.Time) string {
 	name := of.Kind + " " + of.Name
 	if object.GetDeletionTimestamp() != nil {
@@ -43,8 +43,8 @@ func Closed(object *unstructured.Unstructured, of *autorebootv1.ObjectCondition,
 	return ""
 }
 
-// notCurrent returns why an object is not current by the rules of kstatus. For a kind that kstatus has no rule for, it assumes that an
-// object without the condition Ready is current: that is not known.
+// notCurrent returns why an object is not current by the rules of kstatus. If kstatus has no rule for a kind, it
+// assumes that an object without the condition Ready is current. Here, such an object counts as not known.
 func notCurrent(object *unstructured.Unstructured, name string) string {
 	result, err := status.Compute(object)
 	switch {
@@ -74,12 +74,12 @@ func inParentheses(reason string) string {
 	return " (" + reason + ")"
 }
 
-// condition is one of an object.
+// condition is a condition of an object.
 type condition struct {
 	status     metav1.ConditionStatus
 	reason     string
-	since      time.Time // zero where it is not known
-	generation int64     // that was observed; 0 where that is not known
+	since      time.Time // the lastTransitionTime; zero if it is not known
+	generation int64     // the observedGeneration; 0 if it is not known
 }
 
 // isOutdated reports whether a condition is about an earlier generation of its object.
@@ -87,7 +87,7 @@ func (c *condition) isOutdated(generation int64) bool {
 	return c.generation > 0 && c.generation < generation
 }
 
-// tooOld returns why a condition is not recent, as the end of a sentence; empty if it is.
+// tooOld returns why a condition is older than maxAge, as the end of a sentence; empty if it is not.
 func (c *condition) tooOld(maxAge common.Duration, now time.Time) string {
 	most, err := maxAge.Parse()
 	switch {
@@ -103,7 +103,7 @@ func (c *condition) tooOld(maxAge common.Duration, now time.Time) string {
 	return ""
 }
 
-// find returns a condition of an object. One whose status is none that is known is not found.
+// find returns a condition of an object. A condition with an unknown status counts as missing.
 func find(object *unstructured.Unstructured, kind string) (*condition, bool) {
 	value, _, _ := unstructured.NestedFieldNoCopy(object.Object, "status", "conditions")
 	all, _ := value.([]any)

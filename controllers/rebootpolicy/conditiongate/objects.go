@@ -22,14 +22,14 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// AggregationLabel of a ClusterRole adds its rights to those of the operator, by the ClusterRole fairlead-rebootpolicy-gates. Its value
-// is "true".
+// AggregationLabel with the value "true" on a ClusterRole adds its rights to those of the operator, through the
+// ClusterRole fairlead-rebootpolicy-gates.
 const AggregationLabel = "rbac.fairlead.dev/aggregate-to-manager"
 
-// timeout of one read.
+// timeout bounds one read.
 const timeout = 5 * time.Second
 
-// question is a gate of a policy in a namespace. maxAge is empty for none.
+// question is a gate of a policy in a namespace, as a key. maxAge is empty if the gate has none.
 type question struct {
 	namespace                             string
 	apiVersion, kind, name, conditionType string
@@ -53,14 +53,14 @@ func (q question) condition() *autorebootv1.ObjectCondition {
 	return c
 }
 
-// notRead is why a gate is closed where nothing is read, as in a forecast.
+// notRead is the message of a gate if nothing is read, as in a forecast.
 const notRead = "its object is read by the operator alone"
 
-// Objects reads the objects that the gates of all policies name while it runs. A nil one reads none, and all of its gates are closed. It
-// is safe for concurrent use.
+// Objects reads the objects that the gates of all policies name, while it runs. A nil Objects reads none: all of its
+// gates are closed. It is safe for concurrent use.
 type Objects struct{ poller *polling.Poller[question] }
 
-// New returns the Objects that a client reads. Now is the clock that maxAge counts by. Notify is called with each policy one of whose
+// New returns Objects that read by a client. now is the clock for maxAge. notify is called with a policy if one of its
 // gates may have opened or closed; it must not block.
 func New(api dynamic.Interface, now func() time.Time, notify func(policy types.NamespacedName)) *Objects {
 	return &Objects{polling.New(polling.Options[question]{
@@ -76,7 +76,7 @@ func New(api dynamic.Interface, now func() time.Time, notify func(policy types.N
 	})}
 }
 
-// Set replaces the objects that the gates of a policy name. A new one is read at once.
+// Set replaces the objects that the gates of a policy name. It has each new object read at once.
 func (o *Objects) Set(policy types.NamespacedName, gates []*autorebootv1.ObjectCondition) {
 	if o == nil {
 		return
@@ -96,10 +96,10 @@ func (o *Objects) Closed(policy types.NamespacedName, gate *autorebootv1.ObjectC
 	return o.poller.Closed(policy, questionOf(policy.Namespace, gate))
 }
 
-// Run reads until ctx ends, and returns once nothing is read.
+// Run reads until ctx ends. It returns after the last read.
 func (o *Objects) Run(ctx context.Context) error { return o.poller.Run(ctx) }
 
-// Read returns an object, or why it cannot be read, as a message.
+// Read returns an object, or a message that says why it cannot be read.
 func Read(ctx context.Context, api dynamic.Interface, namespace string, of *autorebootv1.ObjectCondition) (*unstructured.Unstructured, string) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()

@@ -11,10 +11,9 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// The defaults of v1. Those of the filter and of safety hold for workloads and selectors only: a
-// canary made from target.template is young and alone by nature, and minAge, minReady or
-// maxPerDay would keep it from ever dying. So does that of the soak: a canary may be meant to die
-// every few seconds, as at v1alpha1.
+// The defaults of v1. Those of filter, of safety and of soak apply to workloads and selectors only. A canary of
+// target.template is young and alone by nature: with minAge, minReady or maxPerDay it would never be killed. It may be
+// meant to be killed every few seconds, which a soak would prevent.
 const (
 	DefaultCount            = 1
 	DefaultStartingDeadline = common.Duration("5m")
@@ -26,15 +25,15 @@ const (
 	DefaultCanaryInterval   = common.Duration("15s")
 )
 
-// Default fills in whatever is unset, and never changes what is set. It is idempotent, and makes no
+// Default sets every unset field that has a default, and never changes one that is set. It is idempotent, and makes no
 // valid object invalid.
 func Default(obj *chaosv1.ChaosPod) {
 	DefaultMaps(obj)
 	rules.DefaultVerificationProbes(obj.Spec.Verification.Probes)
 }
 
-// DefaultMaps is Default without the items of lists. Admission stores these: tools compare a
-// list item with what was applied as a whole, so that a default in one shows as drift.
+// DefaultMaps is Default without the items of lists. Admission stores its defaults. Tools compare a list item with the
+// applied one as a whole, so that a default in it would show as drift.
 func DefaultMaps(obj *chaosv1.ChaosPod) {
 	spec := &obj.Spec
 	rules.SetDefault(&spec.Suspend, false)

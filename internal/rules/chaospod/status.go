@@ -16,11 +16,11 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 )
 
-// ClockSlack is how far a time of a status may be in the future: the clocks of two leaders differ by less. A later
-// one was written before the clock was set back.
+// ClockSlack is how far a time in a status may be in the future, since the clocks of two leaders differ. A later time
+// was written before the clock was set back.
 const ClockSlack = time.Minute
 
-// Digest returns the digest of a part of a spec by which a status names it.
+// Digest returns a digest of a part of a spec, as a status has it.
 func Digest(part any) string {
 	data, err := json.Marshal(part)
 	if err != nil {
@@ -36,8 +36,8 @@ func IsVerified(st *chaosv1.ChaosPodStatus) bool {
 	return c != nil && c.Status != metav1.ConditionUnknown
 }
 
-// DisruptedOwners returns the owners that a status disrupts, each once; a dry run disrupts none. An owner whose budget
-// kept a pod alive is among them while another of its pods may replace that one.
+// DisruptedOwners returns the owners that the run in a status disrupts, each once; a dry run disrupts none. An owner
+// whose budget protected a pod is included while another of its pods may be chosen instead.
 func DisruptedOwners(status *chaosv1.ChaosPodStatus) []chaosv1.VictimOwner {
 	c := status.CurrentRun
 	if c == nil || c.DryRun {
@@ -55,7 +55,7 @@ func DisruptedOwners(status *chaosv1.ChaosPodStatus) []chaosv1.VictimOwner {
 	return owners
 }
 
-// IsDead reports whether a victim with that outcome was killed.
+// IsDead reports whether a victim with an outcome was killed.
 func IsDead(o chaosv1.VictimOutcome) bool {
 	return o == chaosv1.VictimEvicted || o == chaosv1.VictimDeleted || o == chaosv1.VictimGone
 }

@@ -21,13 +21,13 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// templatePath is where a pod template is. The schema takes anything there.
+// templatePath is the path of a pod template. The schema accepts any content there.
 const templatePath = "spec.target.template"
 
 const explain = "see `kubectl explain pod.spec`"
 
-// ValidateFields checks that the template of an object, which is JSON, has the fields of a pod template, each once and with a
-// value of its type. It forgives what stood in the old object, which may be nil.
+// ValidateFields checks the template of an object in JSON. Each field must be one of a pod template, have a value of
+// its type, and occur once. It accepts what the old object has as well; old may be nil.
 func ValidateFields(obj, old []byte) field.ErrorList {
 	if len(old) == 0 {
 		return wrongFields(&obj)
@@ -44,7 +44,7 @@ func wrongFields(object *[]byte) field.ErrorList {
 		} `json:"spec"`
 	}
 	if err := kjson.UnmarshalCaseSensitivePreserveInts(*object, &of); err != nil || of.Spec.Target.Template == nil {
-		return nil // the schema refuses what has no such place
+		return nil // the schema refuses an object without this path
 	}
 	strict, err := kjson.UnmarshalStrict(of.Spec.Target.Template, new(corev1.PodTemplateSpec))
 	if err != nil {
@@ -68,7 +68,7 @@ func wrongFields(object *[]byte) field.ErrorList {
 	return errs
 }
 
-// wrongField is an error of a field of the template. It repeats no value, as the path tells which it is.
+// wrongField is an error about a field of the template. It does not repeat the value, since the path identifies it.
 func wrongField(kind field.ErrorType, path, detail string) *field.Error {
 	at := templatePath
 	if path != "" {
@@ -77,7 +77,7 @@ func wrongField(kind field.ErrorType, path, detail string) *field.Error {
 	return &field.Error{Type: kind, Field: at, BadValue: field.OmitValueType{}, Detail: detail}
 }
 
-// Canary returns the pod of a template, which the object must have, without an owner.
+// Canary returns the pod of an object's template, without an owner. The object must have a template.
 func Canary(obj *chaosv1.ChaosPod) *corev1.Pod {
 	template := obj.Spec.Target.Template.DeepCopy()
 	return &corev1.Pod{
@@ -88,9 +88,8 @@ func Canary(obj *chaosv1.ChaosPod) *corev1.Pod {
 	}
 }
 
-// podTemplate checks what is certain about a pod template without being the API server, which
-// judges the whole of it when the pod is made: it has containers, each with a name of its own and
-// an image, and labels that a pod may carry.
+// podTemplate checks what must hold for every pod template. It has containers, each with a unique name and an image,
+// and its labels are valid. The API server validates the rest when the pod is created.
 func podTemplate(path rules.Path, t *corev1.PodTemplateSpec) field.ErrorList {
 	errs := metav1validation.ValidateLabels(t.Labels, path.Child("metadata", "labels").Field())
 	if len(t.Spec.Containers) == 0 {

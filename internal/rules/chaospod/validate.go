@@ -13,9 +13,9 @@ import (
 
 var specPath = rules.At("spec")
 
-// Validate checks what schema and CEL cannot express: cron expressions parse and fire, time zones exist, selectors
-// compile, names could exist, the template makes a pod, and the annotations by which a user requests something can be
-// read. It forgives what stood in the old object, which may be nil.
+// Validate checks what schema and CEL cannot express. Cron expressions parse and fire, time zones exist, selectors
+// compile, and names could exist. The template is one of a pod, and annotations that request something are valid. It
+// accepts what the old object has as well; old may be nil.
 func Validate(obj, old *chaosv1.ChaosPod) field.ErrorList { return rules.Ratchet(obj, old, violations) }
 
 func violations(obj *chaosv1.ChaosPod) field.ErrorList {

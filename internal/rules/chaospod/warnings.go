@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// Warnings returns what is allowed and yet likely to be a mistake. On an update it warns only of
-// what the update brings: a warning repeated at every write is not read.
+// Warnings returns what is valid and probably a mistake. For an update, it warns only of what the update adds: users do
+// not read warnings that repeat at every write.
 func Warnings(obj, old *chaosv1.ChaosPod) []string {
 	texts := rules.NewWarnings(obj, old, warnings)
 	if old == nil || old.Status.ObservedGeneration <= 0 {
@@ -54,7 +54,7 @@ func warnings(obj *chaosv1.ChaosPod) []string {
 	return append(texts, rules.CronSurprises(map[string]common.Cron{"spec.schedule.cron": spec.Schedule.Cron}, &spec.Calendar)...)
 }
 
-// forced reports whether the action kills at once, without waiting for the node.
+// forced reports whether the action removes a pod at once, without waiting for the node.
 func forced(a *chaosv1.Action) bool {
 	return a != nil && ptr.Deref(a.GracePeriodSeconds, 1) == 0 && ptr.Deref(a.Type, "") == chaosv1.ActionDelete &&
 		ptr.Deref(a.AllowForceDelete, false)
@@ -65,8 +65,8 @@ func Evicts(spec *chaosv1.ChaosPodSpec) bool {
 	return spec.Action == nil || ptr.Deref(spec.Action.Type, chaosv1.ActionEvict) == chaosv1.ActionEvict
 }
 
-// Overlaps warns of every other ChaosPod that acts on the workload which obj names. Each is safe
-// on its own, while together they kill twice as often as either says.
+// Overlaps warns of every other ChaosPod for the workload that obj names. Each is safe by itself. Together they kill
+// more often than either spec says.
 func Overlaps(obj *chaosv1.ChaosPod, others []chaosv1.ChaosPod) []string {
 	workload := obj.Spec.Target.Workload
 	if workload == nil {

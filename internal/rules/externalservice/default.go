@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// Defaults of spans of time.
+// The defaults of durations.
 const (
 	defaultMinTTL            common.Duration = "30s"
 	defaultMaxTTL            common.Duration = "1h"
@@ -22,12 +22,12 @@ const (
 	defaultFailbackDelay     common.Duration = "5m"
 )
 
-// Default sets whatever is unset, and nothing else; doing it twice changes nothing. It never makes a
-// valid object invalid: where a default would contradict what was given, such as a timeout above
-// the interval, it gives way to it.
+// Default sets every unset field that has a default, and never changes one that is set. It is idempotent, and makes no
+// valid object invalid. If a default would contradict a given value, such as a timeout above the interval, the given
+// value is used for both.
 //
-// It leaves targetPort alone, which follows port while it is absent. It makes no failover block
-// either: one that was not written would outlive the healthCheck it needs, and refuse its removal.
+// It does not set targetPort, which follows port while it is absent. It does not create failover either. A block that
+// the user did not write would outlive the healthCheck that it needs, so that its removal would be refused.
 func Default(obj *v1.ExternalService) {
 	DefaultMaps(obj)
 	for i := range obj.Spec.Ports {
@@ -36,8 +36,8 @@ func Default(obj *v1.ExternalService) {
 	defaultEndpoints(obj.Spec.Endpoints)
 }
 
-// DefaultMaps is Default without the items of lists. Admission stores these: tools compare a
-// list item with what was applied as a whole, so that a default in one shows as drift.
+// DefaultMaps is Default without the items of lists. Admission stores its defaults. Tools compare a list item with the
+// applied one as a whole, so that a default in it would show as drift.
 func DefaultMaps(obj *v1.ExternalService) {
 	spec := &obj.Spec
 	rules.SetDefault(&spec.Suspend, false)
@@ -60,7 +60,7 @@ func DefaultMaps(obj *v1.ExternalService) {
 	}
 }
 
-// defaultEndpoints fills in all of them. There may be many, so that their values are made at once.
+// defaultEndpoints sets the defaults of all endpoints. They share their values, since there may be many endpoints.
 func defaultEndpoints(endpoints []v1.Endpoint) {
 	type values struct {
 		priority int32
@@ -105,14 +105,14 @@ func defaultFailover(f *v1.Failover) {
 	rules.SetDefault(&f.FailbackDelay, defaultFailbackDelay)
 }
 
-// take gives the field the value where it has none.
+// take sets the field to the value if it is nil.
 func take[T any](field **T, value *T) {
 	if *field == nil {
 		*field = value
 	}
 }
 
-// block makes the block exist.
+// block creates the block if it is nil.
 func block[T any](field **T) {
 	if *field == nil {
 		*field = new(T)

@@ -24,20 +24,20 @@ const (
 	maxFault = time.Hour
 )
 
-// isSpan is the notation of a duration, as the schema has it for fields.
+// isSpan matches a duration, as the schema does for fields.
 var isSpan = regexp.MustCompile(`^([0-9]{1,5}(h|m|s|ms)){1,4}$`)
 
-// FaultRequest is the fault that the annotation InjectFaultAnnotation requests.
+// FaultRequest is a parsed value of InjectFaultAnnotation.
 type FaultRequest struct {
 	Type     v1.FaultType
-	Endpoint string // of Drain
-	// At is when the fault begins; zero for when it is first observed.
+	Endpoint string // the endpoint of a Drain
+	// At is when the fault begins; zero means when it is first observed.
 	At  time.Time
 	For time.Duration
 }
 
-// ParseFault reads a value of InjectFaultAnnotation: a type, and then settings, separated by spaces. The
-// error says how to write it.
+// ParseFault parses a value of InjectFaultAnnotation: a type, followed by settings, all separated by spaces. Its error
+// shows the format.
 func ParseFault(value common.Token) (FaultRequest, error) {
 	var r FaultRequest
 	words := strings.Fields(string(value))
@@ -62,7 +62,7 @@ func ParseFault(value common.Token) (FaultRequest, error) {
 	return r, r.read(given)
 }
 
-// read takes over the settings.
+// read sets the fields from the settings.
 func (r *FaultRequest) read(given map[string]string) error {
 	span, errSpan := common.Duration(given["for"]).Parse()
 	switch {
@@ -73,7 +73,7 @@ func (r *FaultRequest) read(given map[string]string) error {
 	}
 	var err error
 	if at := given["at"]; at != "" {
-		if r.At, err = time.Parse(time.RFC3339, at); err != nil || r.At.Year() < 2000 { // the zero time is no time in a status
+		if r.At, err = time.Parse(time.RFC3339, at); err != nil || r.At.Year() < 2000 { // a status cannot hold the zero time
 			return fmt.Errorf("at=%s must be an RFC 3339 timestamp, such as 2026-03-02T14:00:00Z; without it the fault begins at once", at)
 		}
 		r.At = r.At.UTC()

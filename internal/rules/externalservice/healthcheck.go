@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// CheckedPort returns the port of an ExternalService that a check names, or its single one; nil where there is none, or it
-// is not of protocol TCP.
+// CheckedPort returns the port of an ExternalService that a check names, or its only port. It returns nil if there is
+// none, or if its protocol is not TCP.
 func CheckedPort(ports []v1.ServicePort, named *intstr.IntOrString) *v1.ServicePort {
 	if named == nil && len(ports) != 1 {
 		return nil

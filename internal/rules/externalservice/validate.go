@@ -19,16 +19,16 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// Validate checks what schema and CEL cannot express, or only at a cost that the API server refuses, and the annotations
-// by which a user requests something. It forgives what stood in the old object, which may be nil.
+// Validate checks what schema and CEL cannot express, or only at a cost that the API server refuses. It also checks the
+// annotations that request something. It accepts what the old object has as well; old may be nil.
 func Validate(obj, old *v1.ExternalService) field.ErrorList {
 	return rules.Ratchet(obj, old, func(obj *v1.ExternalService) field.ErrorList {
 		return append(Publishable(obj), requests(obj)...)
 	})
 }
 
-// Publishable applies the rules without which an object cannot be published. A request for a
-// fault that cannot be read is refused, and prevents nothing from being published.
+// Publishable checks what must hold for an object to be published. Annotations are not included: an invalid request for
+// a fault is refused, and does not stop the publication.
 func Publishable(obj *v1.ExternalService) field.ErrorList {
 	spec, path := &obj.Spec, rules.At("spec")
 	errs := append(rules.TooMany(path.Child("ports"), len(spec.Ports)), rules.TooMany(path.Child("endpoints"), len(spec.Endpoints))...)
@@ -55,8 +55,8 @@ func Publishable(obj *v1.ExternalService) field.ErrorList {
 	return append(errs, healthCheck(path.Child("healthCheck"), spec)...)
 }
 
-// serviceLabels refuses what is no label, and labels by which controllers choose or skip
-// Services, such as service.kubernetes.io/service-proxy-name.
+// serviceLabels refuses invalid labels, and labels by which controllers choose or skip Services, such as
+// service.kubernetes.io/service-proxy-name.
 func serviceLabels(path rules.Path, labels map[string]common.LabelValue) field.ErrorList {
 	var errs field.ErrorList
 	for _, key := range slices.Sorted(maps.Keys(labels)) {
@@ -79,8 +79,8 @@ func within(domain, suffix string) bool {
 	return domain == suffix || strings.HasSuffix(domain, "."+suffix)
 }
 
-// numericLabel is a last label that resolvers read as part of an IPv4 address, as in
-// "0x7f.1": its author does not mean a name.
+// numericLabel matches a last label that resolvers read as part of an IPv4 address, as in "0x7f.1". Such a text is not
+// meant as a name.
 var numericLabel = regexp.MustCompile(`^(0x[0-9a-f]*|[0-9]+)$`)
 
 func endpoint(path rules.Path, e *v1.Endpoint, ports int) field.ErrorList {
@@ -94,7 +94,7 @@ func endpoint(path rules.Path, e *v1.Endpoint, ports int) field.ErrorList {
 	}
 	errs = append(errs, rules.Known(path.Child("dns", "recordType"), e.DNS.RecordType, v1.RecordAddress, v1.RecordSRV)...)
 	at, name := path.Child("dns", "name"), strings.TrimSuffix(e.DNS.Name, ".")
-	// CEL has no way to strip the final dot, with which these names would slip through it.
+	// CEL cannot strip the final dot, so these names would pass its rule.
 	if name != e.DNS.Name && (name == "localhost" || strings.HasSuffix(name, ".localhost")) {
 		errs = append(errs, field.Invalid(at.Field(), e.DNS.Name, "in-cluster and localhost names are not allowed"))
 	}
@@ -121,7 +121,7 @@ func atLeast(path rules.Path, d *common.Duration, least time.Duration) field.Err
 	return field.ErrorList{field.Invalid(path.Field(), string(*d), "must be at least "+string(common.DurationOf(least)))}
 }
 
-// because turns the messages of a syntax check into errors, with the reason for the check.
+// because returns the messages of a syntax check as errors, with the reason for the check.
 func because(path rules.Path, value, reason string, messages []string) field.ErrorList {
 	var errs field.ErrorList
 	for _, message := range messages {

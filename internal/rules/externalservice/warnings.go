@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// Warnings returns what is allowed and probably not meant. Of the old object of an update it reads its status.
+// Warnings returns what is valid and probably a mistake. It reads the status of the old object; old may be nil.
 func Warnings(obj, old *v1.ExternalService) []string {
 	spec, out := &obj.Spec, warnings(nil)
 	if spec.Service != nil && ptr.Deref(spec.Service.Type, v1.ServiceClusterIP) == v1.ServiceHeadless {
@@ -43,7 +43,7 @@ type warnings []string
 
 func (w *warnings) add(format string, args ...any) { *w = append(*w, fmt.Sprintf(format, args...)) }
 
-// headless warns of ports that differ, which the Service does not translate.
+// headless warns of a targetPort that differs from port: a headless Service does not translate ports.
 func (w *warnings) headless(spec *v1.ExternalServiceSpec) {
 	for i, p := range spec.Ports {
 		if target := ptr.Deref(p.TargetPort, p.Port); target != p.Port {
@@ -85,8 +85,8 @@ func isAllDrained(list []v1.Endpoint) bool {
 	return !slices.ContainsFunc(list, func(e v1.Endpoint) bool { return !isDrained(&e) })
 }
 
-// lastHealthy warns of an update that drains or removes the last endpoint with a healthy address, as far as the status knows
-// the others.
+// lastHealthy warns of an update that drains or removes the last endpoint with a healthy address, by the status of the
+// old object.
 func (w *warnings) lastHealthy(list []v1.Endpoint, old *v1.ExternalService) {
 	if old.Spec.HealthCheck == nil || isAllDrained(list) {
 		return
@@ -104,10 +104,10 @@ func (w *warnings) lastHealthy(list []v1.Endpoint, old *v1.ExternalService) {
 	w.add("spec.endpoints: no address of the endpoints that are left is healthy: the Service will have no healthy address without endpoint %q", last)
 }
 
-// knownHealth is the health that a status has.
+// knownHealth is the health of addresses in a status.
 type knownHealth struct {
 	addresses map[string][]knownAddress // by endpoint
-	// best is the health of each address, and the best one where several endpoints have it.
+	// best is the best health of each address, since several endpoints may have the same address.
 	best map[knownAddress]v1.AddressHealth
 }
 
@@ -136,7 +136,8 @@ func (k *knownHealth) isHealthy(endpoint string) bool {
 	return slices.ContainsFunc(k.addresses[endpoint], func(at knownAddress) bool { return k.best[at] == v1.AddressHealthy })
 }
 
-// mayBeHealthy reports whether an endpoint of the new spec is active with an address that is healthy or not checked yet.
+// mayBeHealthy reports whether an endpoint of the new spec is active and has an address that is healthy or not checked
+// yet.
 func (k *knownHealth) mayBeHealthy(e *v1.Endpoint, old *v1.ExternalService) bool {
 	isUnhealthy := func(at knownAddress) bool { return k.best[at] == v1.AddressUnhealthy }
 	switch {
@@ -150,7 +151,7 @@ func (k *knownHealth) mayBeHealthy(e *v1.Endpoint, old *v1.ExternalService) bool
 	return slices.ContainsFunc(k.addresses[e.Name], func(at knownAddress) bool { return !isUnhealthy(at) })
 }
 
-// isNameOf reports whether an endpoint has the DNS name that the status has of it.
+// isNameOf reports whether an endpoint has the same DNS name as in the status.
 func isNameOf(old *v1.ExternalService, e *v1.Endpoint) bool {
 	return slices.ContainsFunc(old.Status.Endpoints, func(s v1.EndpointStatus) bool { return s.Name == e.Name && s.DNSName == e.DNS.Name })
 }

@@ -16,15 +16,15 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// TemplatePath is where a ClusterRebootPolicy has the spec of its policies.
+// TemplatePath is the path of the policies' spec in a ClusterRebootPolicy.
 const TemplatePath = "spec.template.spec"
 
-// FromTemplate returns the policy that a ClusterRebootPolicy makes, without a namespace.
+// FromTemplate returns the policy that a ClusterRebootPolicy creates, without a namespace.
 func FromTemplate(obj *autorebootv1.ClusterRebootPolicy) *autorebootv1.RebootPolicy {
 	return &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Name: obj.Name}, Spec: obj.Spec.Template.Spec}
 }
 
-// ValidateCluster is Validate for a ClusterRebootPolicy: its template keeps all rules of a policy.
+// ValidateCluster is Validate for a ClusterRebootPolicy. The rules of a policy apply to its template.
 func ValidateCluster(obj, old *autorebootv1.ClusterRebootPolicy) field.ErrorList {
 	return rules.Ratchet(obj, old, clusterViolations)
 }
@@ -53,7 +53,7 @@ func ClusterWarnings(obj, old *autorebootv1.ClusterRebootPolicy) []string {
 	})
 }
 
-// inTemplate moves a path of a policy, or a text that begins with one, to where a ClusterRebootPolicy has it.
+// inTemplate converts a path of a policy, or a text that begins with one, to the path in a ClusterRebootPolicy.
 func inTemplate(path string) string {
 	if rest, ok := strings.CutPrefix(path, "spec"); ok {
 		return TemplatePath + rest
@@ -61,15 +61,14 @@ func inTemplate(path string) string {
 	return path
 }
 
-// Workload is what decides whether a policy takes one.
+// Workload has what determines whether a policy takes a workload.
 type Workload struct {
 	Kind                                     common.WorkloadKind
 	Namespace, Name                          string
 	Labels, Annotations, TemplateAnnotations map[string]string
 }
 
-// Takes reports whether one of the targets of a spec takes a workload of the policy's namespace. A selector that cannot be
-// read takes none.
+// Takes reports whether a target of a spec takes a workload of the policy's namespace. An invalid selector takes none.
 func Takes(spec *autorebootv1.RebootPolicySpec, w *Workload) bool {
 	var onChange *OnChange
 	for i := range spec.Targets {
@@ -96,7 +95,7 @@ func Takes(spec *autorebootv1.RebootPolicySpec, w *Workload) bool {
 	return false
 }
 
-// ClusterPolicyOf returns the name of the ClusterRebootPolicy that has made a policy; "" for none.
+// ClusterPolicyOf returns the name of the ClusterRebootPolicy that created a policy; "" if none did.
 func ClusterPolicyOf(policy *autorebootv1.RebootPolicy) string {
 	owner := metav1.GetControllerOf(policy)
 	if owner == nil || owner.Kind != "ClusterRebootPolicy" || !strings.HasPrefix(owner.APIVersion, autorebootv1.GroupVersion.Group+"/") {
@@ -105,8 +104,9 @@ func ClusterPolicyOf(policy *autorebootv1.RebootPolicy) string {
 	return owner.Name
 }
 
-// YieldsTo reports whether a policy that a ClusterRebootPolicy has made leaves workloads to another of its namespace: to each
-// that a user has made, and to the earlier by name of those that ClusterRebootPolicies have made.
+// YieldsTo reports whether a policy leaves workloads to another policy of its namespace. A policy that a user created
+// yields to none. One that a ClusterRebootPolicy created yields to those of users, and to earlier names among those of
+// ClusterRebootPolicies.
 func YieldsTo(policy, other *autorebootv1.RebootPolicy) bool {
 	return policy.Name != other.Name && ClusterPolicyOf(policy) != "" && other.DeletionTimestamp.IsZero() &&
 		(ClusterPolicyOf(other) == "" || other.Name < policy.Name)

@@ -17,15 +17,16 @@ import (
 )
 
 var (
-	// sibilant and consonantY end the kinds whose plural is formed otherwise than by an s.
+	// sibilant and consonantY match kinds whose plural does not end with s alone.
 	sibilant   = regexp.MustCompile(`(s|x|ch|sh)$`)
 	consonantY = regexp.MustCompile(`[^aeiou]y$`)
 )
 
-// ResourceOf returns the resource that the object of a gate is read as: the plural of its kind, by the rules of English, as controller
-// generators name resources. The right to it is reviewed under the same name, so that nothing is read that was not reviewed.
+// ResourceOf returns the resource by which the object of a gate is read. It is the plural of its kind by the rules of
+// English, as controller generators name resources. Admission reviews the right to the same resource, so that nothing
+// else is read.
 func ResourceOf(c *autorebootv1.ObjectCondition) schema.GroupVersionResource {
-	version, _ := schema.ParseGroupVersion(c.APIVersion) // which validation has parsed
+	version, _ := schema.ParseGroupVersion(c.APIVersion) // validation has parsed it before
 	kind := strings.ToLower(c.Kind)
 	switch {
 	case sibilant.MatchString(kind):
@@ -43,7 +44,7 @@ func IsExternalService(c *autorebootv1.ObjectCondition) bool {
 	return c != nil && c.Kind == "ExternalService" && ResourceOf(c).Group == networkingv1.GroupVersion.Group
 }
 
-// condition are the rules of a gate on the condition of an object that the schema does not have.
+// condition checks what the schema cannot express about a gate of type Condition.
 func condition(path rules.Path, c *autorebootv1.ObjectCondition) field.ErrorList {
 	errs := subdomain(path.Child("name"), c.Name)
 	version, err := schema.ParseGroupVersion(c.APIVersion)

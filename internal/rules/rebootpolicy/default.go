@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// The defaults of v1, where they are not the first value of an enum, zero or false.
+// The defaults of v1 other than the first value of an enum, zero and false.
 const (
 	DefaultTLSKey         = "tls.crt"
 	DefaultMinUnhealthy   = "50%"
@@ -33,12 +33,11 @@ const (
 	DefaultSoak           = common.Duration("30s")
 )
 
-// Default fills in whatever is unset, and never changes what is set. It is idempotent, and makes no
-// valid object invalid: where two spans depend on each other and one is given, the default of the
-// other gives way.
+// Default sets every unset field that has a default, and never changes one that is set. It is idempotent, and makes no
+// valid object invalid. If two spans depend on each other and one is given, the default of the other adapts.
 //
-// It leaves cooldown unset beside a Probe trigger: there the choice must be the author's, and the
-// rule that demands it could not fire if it had a default.
+// It does not set cooldown beside a Probe trigger. The author must choose a value there, and the rule that requires it
+// could not apply to a default.
 func Default(obj *autorebootv1.RebootPolicy) {
 	DefaultMaps(obj)
 	for i := range obj.Spec.Targets {
@@ -56,8 +55,8 @@ func Default(obj *autorebootv1.RebootPolicy) {
 	}
 }
 
-// DefaultMaps is Default without the items of lists. Admission stores these: tools compare a
-// list item with what was applied as a whole, so that a default in one shows as drift.
+// DefaultMaps is Default without the items of lists. Admission stores its defaults. Tools compare a list item with the
+// applied one as a whole, so that a default in it would show as drift.
 func DefaultMaps(obj *autorebootv1.RebootPolicy) {
 	spec := &obj.Spec
 	rules.SetDefault(&spec.Suspend, false)

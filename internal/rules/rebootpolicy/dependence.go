@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// ExternalServices returns the names of those that a policy depends on, in a gate or a trigger, each once.
+// ExternalServices returns the names of the ExternalServices that the gates and triggers of a policy name, each once.
 func ExternalServices(spec *v1.RebootPolicySpec) []string {
 	var names []string
 	for i := range spec.Gates {
@@ -29,7 +29,7 @@ func ExternalServices(spec *v1.RebootPolicySpec) []string {
 	return slices.Compact(names)
 }
 
-// onInjectedFault checks the annotation by which a policy takes part in game days.
+// onInjectedFault checks the value of OnInjectedFaultAnnotation.
 func onInjectedFault(obj *v1.RebootPolicy) field.ErrorList {
 	allowed := []string{v1.OnInjectedFaultHold, v1.OnInjectedFaultRestart}
 	value, has := obj.Annotations[v1.OnInjectedFaultAnnotation]

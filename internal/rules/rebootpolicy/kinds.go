@@ -14,8 +14,8 @@ import (
 // appsKinds are the kinds of the group apps that can be restarted.
 var appsKinds = []common.WorkloadKind{common.WorkloadDeployment, common.WorkloadStatefulSet, common.WorkloadDaemonSet}
 
-// KindsOf returns the kinds of the workloads of a target, as a status has them: its own, or all of its group that can be
-// restarted.
+// KindsOf returns the kinds of the workloads of a target, as a status has them. Without a kind, they are all kinds of
+// its group that can be restarted.
 func KindsOf(t *autorebootv1.Target) []common.WorkloadKind {
 	switch {
 	case t.Kind != "":
@@ -26,7 +26,7 @@ func KindsOf(t *autorebootv1.Target) []common.WorkloadKind {
 	return appsKinds
 }
 
-// OptionalKinds returns the kinds of the targets of a spec that a cluster need not have, each once.
+// OptionalKinds returns the kinds of the targets of a spec that a cluster may lack, each once.
 func OptionalKinds(spec *autorebootv1.RebootPolicySpec) []common.WorkloadKind {
 	var all []common.WorkloadKind
 	for i := range rules.Within(spec.Targets) {

@@ -22,19 +22,19 @@ func OnChangeAnnotations() []string {
 }
 
 const (
-	// maxOnChangeNames is how many sources an annotation of a workload may name, and maxOnChangeBytes how
-	// long a list may be: each reader of the workload splits it.
+	// maxOnChangeNames bounds the sources that an annotation of a workload may name, and maxOnChangeBytes the length of
+	// such a list. Each reader of the workload parses it.
 	maxOnChangeNames = 64
 	maxOnChangeBytes = 8192
 )
 
-// SourceName names a source of a workload's namespace.
+// SourceName identifies a source in the namespace of a workload.
 type SourceName struct {
 	Kind autorebootv1.SourceKind
 	Name string
 }
 
-// Place is where a pod template refers to a source. Another project does not look at all of them.
+// Place is where a pod template refers to a source. Other projects ignore some of the places.
 type Place uint8
 
 // The places; a source may be in several.
@@ -47,31 +47,32 @@ const (
 	InMount
 	// InVolume is a volume that none of them mounts.
 	InVolume
-	// InCredentials is where a volume has the Secret that it is mounted with.
+	// InCredentials is the Secret with which a volume is mounted.
 	InCredentials
 
 	anyPlace = InEnv | InInitEnv | InMount | InVolume | InCredentials
 )
 
-// Claim is how a source counts for a workload. Of two claims to one source, the greater holds.
+// Claim is how a source counts for a workload. If there are two claims to one source, the greater applies.
 type Claim int
 
 const (
-	// NoClaim means that it does not count.
+	// NoClaim means that the source does not count.
 	NoClaim Claim = iota
-	// IfMarked means that it counts with ReloaderMatchAnnotation, unless an annotation has it ignored.
+	// IfMarked means that the source counts if it has ReloaderMatchAnnotation, unless an annotation ignores it.
 	IfMarked
-	// Found means that it counts, unless an annotation has it ignored.
+	// Found means that the source counts, unless an annotation ignores it.
 	Found
-	// NamedForReloader means that an annotation of Reloader names it: it counts unless one of Reloader has it ignored.
+	// NamedForReloader means that an annotation of Reloader names the source. It counts unless an annotation of Reloader
+	// ignores it.
 	NamedForReloader
-	// Named means that it counts whatever annotations it has.
+	// Named means that the source counts, whatever annotations it has.
 	Named
 )
 
 // Marks are the annotations of a source that decide whether it counts.
 type Marks struct {
-	// Ignore is common.IgnoreAnnotation, and the others are those of Reloader.
+	// Ignore is common.IgnoreAnnotation. The others are annotations of Reloader.
 	Ignore, ReloaderIgnore, ReloaderMatch bool
 }
 
@@ -83,7 +84,7 @@ func MarksOf(annotations map[string]string) Marks {
 	}
 }
 
-// IsIgnored reports whether the annotations of a source have it not count for a policy.
+// IsIgnored reports whether a source with these annotations does not count for a policy.
 func (c Claim) IsIgnored(m Marks, compatibility autorebootv1.Compatibility) bool {
 	switch {
 	case c == Named:
@@ -96,34 +97,34 @@ func (c Claim) IsIgnored(m Marks, compatibility autorebootv1.Compatibility) bool
 	return m.Ignore || c == IfMarked && !m.ReloaderMatch
 }
 
-// OnChange is what the annotations of a workload say about the changes that it is restarted for.
+// OnChange holds what the annotations of a workload define about the changes for which it is restarted.
 type OnChange struct {
-	// OptedIn means that the workload asks to be restarted, and OptedOut that no selector selects it.
+	// OptedIn means that the workload requests restarts, and OptedOut that no selector selects it.
 	OptedIn, OptedOut bool
-	// Pause is for how long the workload asks that the rollout of a restart is paused; 0 for none.
+	// Pause is how long the rollout of a restart is to stay paused; 0 means not at all.
 	Pause time.Duration
-	// Mistakes are what is wrong with the annotations, a sentence each.
+	// Mistakes are the mistakes in the annotations, one sentence each.
 	Mistakes []string
 
-	// kinds say what counts of what the pod template refers to; nil for all of it. Of that, places are those that count.
+	// kinds has the claims to what the pod template refers to; nil means all of it. places are the places that count.
 	kinds  map[autorebootv1.SourceKind]kindClaim
 	places Place
-	// names are sources that count whether the pod template refers to them or not, by the claim naming.
+	// names are sources that count even if the pod template does not refer to them, by the claim naming.
 	names    []SourceName
 	naming   Claim
 	patterns []pattern
 	except   []SourceName
 }
 
-// kindClaim is the claim to sources of a kind that the pod template refers to. Where byDefault is set, it is Found for a target
-// that takes all workloads.
+// kindClaim is the claim to sources of a kind that the pod template refers to. If byDefault is set, it is Found for a
+// target that takes all workloads.
 type kindClaim struct {
 	asked     Claim
 	byDefault bool
 }
 
-// OnChangeOf reads the annotations of a workload. Those of its pod template count only where another project reads them.
-// The annotation of Fairlead goes before those of another project.
+// OnChangeOf reads the annotations of a workload. Those of its pod template count only for projects that read them.
+// Fairlead's annotation takes precedence over those of another project.
 func OnChangeOf(compatibility autorebootv1.Compatibility, w *Workload) OnChange {
 	o := OnChange{places: anyPlace, naming: Named}
 	o.OptedOut = w.Annotations[common.IgnoreAnnotation] == "true"
@@ -149,18 +150,19 @@ func OnChangeOf(compatibility autorebootv1.Compatibility, w *Workload) OnChange 
 	return o
 }
 
-// TakesAll reports whether a target takes workloads that do not ask for it, as Reloader does with --auto-reload-all.
+// TakesAll reports whether a target takes workloads that do not request restarts, as Reloader does with
+// --auto-reload-all.
 func TakesAll(t *autorebootv1.Target) bool {
 	return ptr.Deref(t.OptIn, autorebootv1.OptInAll) == autorebootv1.OptInAll
 }
 
-// Selects reports whether a target takes a workload that its selector matches.
+// Selects reports whether a target takes a workload that matches its selector.
 func (o *OnChange) Selects(t *autorebootv1.Target) bool {
 	return !o.OptedOut && (o.OptedIn || TakesAll(t))
 }
 
-// ClaimTo returns the claim to a source that the pod template refers to in some places. With takesAll, a target takes the
-// workload that takes all.
+// ClaimTo returns the claim to a source that the pod template refers to in some places. takesAll is whether the target
+// takes all workloads.
 func (o *OnChange) ClaimTo(source SourceName, in Place, takesAll bool) Claim {
 	switch {
 	case slices.Contains(o.except, source):
@@ -175,7 +177,7 @@ func (o *OnChange) ClaimTo(source SourceName, in Place, takesAll bool) Claim {
 	return o.ClaimToKind(source.Kind, takesAll)
 }
 
-// ClaimToKind returns the claim to sources of a kind that the pod template refers to, whatever they are called.
+// ClaimToKind returns the claim to sources of a kind that the pod template refers to, whatever their names.
 func (o *OnChange) ClaimToKind(kind autorebootv1.SourceKind, takesAll bool) Claim {
 	claim := o.kinds[kind]
 	if o.kinds == nil || takesAll && claim.byDefault {
@@ -184,7 +186,7 @@ func (o *OnChange) ClaimToKind(kind autorebootv1.SourceKind, takesAll bool) Clai
 	return claim.asked
 }
 
-// Names returns the sources that count whether the pod template refers to them or not.
+// Names returns the sources that count even if the pod template does not refer to them.
 func (o *OnChange) Names() []SourceName { return o.names }
 
 // Except returns the sources that the annotations exclude.
@@ -196,10 +198,10 @@ const (
 	class     = autorebootv1.SourceSecretProviderClass
 )
 
-// kindsByWord are those of RestartOnChangeAnnotation.
+// kindsByWord are the words for kinds in RestartOnChangeAnnotation.
 var kindsByWord = map[string]autorebootv1.SourceKind{"configmap": configMap, "secret": secret, "secretproviderclass": class}
 
-// readOwn reads RestartOnChangeAnnotation.
+// readOwn parses RestartOnChangeAnnotation.
 func (o *OnChange) readOwn(value string) {
 	switch value {
 	case "true":
@@ -211,7 +213,7 @@ func (o *OnChange) readOwn(value string) {
 	}
 	o.OptedIn, o.kinds = true, map[autorebootv1.SourceKind]kindClaim{}
 	if value == "" {
-		value = " " // names nothing, which is a mistake
+		value = " " // an empty list is a mistake
 	}
 	o.list(common.RestartOnChangeAnnotation, value, func(item string) bool {
 		kind, name, _ := strings.Cut(strings.TrimSpace(item), "/")
@@ -219,7 +221,7 @@ func (o *OnChange) readOwn(value string) {
 	}, `"true", "false", configmap/, secret/ or secretproviderclass/ and a name`)
 }
 
-// add adds a name, and reports whether it is one.
+// add adds a name, and reports whether it is valid.
 func (o *OnChange) add(source SourceName) bool {
 	if source.Kind == "" || len(validation.IsDNS1123Subdomain(source.Name)) > 0 {
 		return false
@@ -228,7 +230,7 @@ func (o *OnChange) add(source SourceName) bool {
 	return true
 }
 
-// list reads the items of an annotation; take reports whether an item is what it should be. An empty list has none.
+// list calls take with each item of an annotation. take reports whether the item is valid; what describes a valid one.
 func (o *OnChange) list(annotation, value string, take func(item string) bool, what string) {
 	if len(value) > maxOnChangeBytes {
 		o.mistake("annotation %s has %d bytes, and may have %d: it names nothing", annotation, len(value), maxOnChangeBytes)

@@ -20,10 +20,10 @@ func Evicts(spec *autorebootv1.RebootPolicySpec) bool {
 	return spec.Strategy != nil && spec.Strategy.Type == autorebootv1.StrategyEvict
 }
 
-// Overlaps warns of the other policies that name a target which obj names: each counts its own
-// cooldown and limit, so together they restart more often than either says. It compares names
-// with names and selectors with equal selectors; what a selector matches takes a cluster to know.
-// The others may include obj itself and policies of other namespaces, which do not count.
+// Overlaps warns of other policies that name a target of obj. Each policy counts its own cooldown and limit, so
+// together they restart more often than either spec says. It compares names with names, and selectors with equal
+// selectors: only a cluster shows what a selector matches. others may include obj and policies of other namespaces,
+// which do not count.
 func Overlaps(obj *autorebootv1.RebootPolicy, others []autorebootv1.RebootPolicy) []string {
 	var texts []string
 	for i := range others {
@@ -47,7 +47,7 @@ func Overlaps(obj *autorebootv1.RebootPolicy, others []autorebootv1.RebootPolicy
 	return texts
 }
 
-// isSameSpan compares windows without their names.
+// isSameSpan reports whether two windows are equal except for their names.
 func isSameSpan(a, b common.Window) bool {
 	a.Name, b.Name = "", ""
 	return a == b
@@ -56,7 +56,7 @@ func isSameSpan(a, b common.Window) bool {
 func lists(targets []autorebootv1.Target, wanted *autorebootv1.Target) bool {
 	for i := range targets {
 		t := &targets[i]
-		sameKind := t.Kind == wanted.Kind || t.Selector != nil && (t.Kind == "" || wanted.Kind == "") // none is all of the group
+		sameKind := t.Kind == wanted.Kind || t.Selector != nil && (t.Kind == "" || wanted.Kind == "") // no kind means all kinds of the group
 		sameKind = sameKind && KindsOf(t)[0].Group() == KindsOf(wanted)[0].Group()
 		if sameKind && t.Name == wanted.Name && equality.Semantic.DeepEqual(t.Selector, wanted.Selector) {
 			return true

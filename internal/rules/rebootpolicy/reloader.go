@@ -16,33 +16,36 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// The annotations of Reloader (stakater/Reloader, internal/pkg/options/flags.go) that are of no single kind of source.
+// The annotations of Reloader (stakater/Reloader, internal/pkg/options/flags.go) that are not about a single kind of
+// source.
 const (
-	// ReloaderAutoAnnotation is on a workload, or its pod template, that is restarted for what the template refers to.
+	// ReloaderAutoAnnotation is on a workload or its pod template. The workload is restarted for what the template refers
+	// to.
 	ReloaderAutoAnnotation = "reloader.stakater.com/auto"
-	// ReloaderSearchAnnotation is on one that is restarted for those of them with ReloaderMatchAnnotation.
+	// ReloaderSearchAnnotation is on a workload or its pod template. The workload is restarted for those references that
+	// have ReloaderMatchAnnotation.
 	ReloaderSearchAnnotation = "reloader.stakater.com/search"
-	// ReloaderMatchAnnotation is on a ConfigMap or Secret that Reloader finds for workloads which search.
+	// ReloaderMatchAnnotation is on a ConfigMap or Secret that counts for workloads with ReloaderSearchAnnotation.
 	ReloaderMatchAnnotation = "reloader.stakater.com/match"
 	// ReloaderIgnoreAnnotation is on a ConfigMap or Secret that Reloader ignores.
 	ReloaderIgnoreAnnotation = "reloader.stakater.com/ignore"
-	// ReloaderPauseAnnotation is on a Deployment that Reloader pauses for a time after it has changed it.
+	// ReloaderPauseAnnotation is on a Deployment. Reloader pauses its rollout for that time after it has changed it.
 	ReloaderPauseAnnotation = "deployment.reloader.stakater.com/pause-period"
-	// ReloaderPausedAtAnnotation is on one that it has paused, with the time, and ReloaderLastReloadedFromAnnotation on a pod
-	// template that it has changed, with the source.
+	// ReloaderPausedAtAnnotation is on a Deployment that Reloader has paused; its value is the time.
+	// ReloaderLastReloadedFromAnnotation is on a pod template that Reloader has changed; its value is the source.
 	ReloaderPausedAtAnnotation         = "deployment.reloader.stakater.com/paused-at"
 	ReloaderLastReloadedFromAnnotation = "reloader.stakater.com/last-reloaded-from"
-	// ReloaderRolloutAnnotation is on a Rollout of Argo Rollouts that Reloader restarts by spec.restartAt where the value is
-	// ReloaderRestartsRollout, and by a new revision otherwise.
+	// ReloaderRolloutAnnotation is on a Rollout of Argo Rollouts. With the value ReloaderRestartsRollout, Reloader
+	// restarts it by spec.restartAt. Otherwise it creates a new revision.
 	ReloaderRolloutAnnotation = "reloader.stakater.com/rollout-strategy"
-	// ReloaderRestartsRollout is that value.
+	// ReloaderRestartsRollout is a value of ReloaderRolloutAnnotation.
 	ReloaderRestartsRollout = "restart"
 )
 
 // reloaderKind has the annotations of Reloader for a kind of source.
 type reloaderKind struct {
 	kind autorebootv1.SourceKind
-	// auto restarts for what the pod template refers to, and named and except list names.
+	// auto requests restarts for what the pod template refers to. named and except list names.
 	auto, named, except string
 }
 
@@ -64,15 +67,16 @@ func ReloaderAnnotations() []string {
 }
 
 const (
-	// maxPatterns is how many regular expressions the annotations of a workload may have, and maxPatternCost how large each may
-	// be once its repetitions are written out: they are compiled whenever the workload is read, and (?i)(\pL{30}){30} is short.
+	// maxPatterns bounds the regular expressions in the annotations of a workload. maxPatternCost bounds the size of each
+	// with its repetitions written out: (?i)(\pL{30}){30} is short and large. They are compiled whenever the workload is
+	// read.
 	maxPatterns    = 16
 	maxPatternCost = 500
 	// maxPause is the longest pause of a rollout that an annotation may ask for.
 	maxPause = 30 * 24 * time.Hour
 )
 
-// pattern matches names of a kind that a pod template refers to.
+// pattern matches the names of sources of a kind that a pod template refers to.
 type pattern struct {
 	kind autorebootv1.SourceKind
 	name *regexp.Regexp
@@ -83,9 +87,9 @@ func (p *pattern) matches(source SourceName) bool {
 	return p.kind == source.Kind && p.name.MatchString(source.Name)
 }
 
-// readReloader reads the annotations of Reloader in the order of its ShouldReload (pkg/common): what is excluded, then names, then
-// search, then auto. For each kind, those of the pod template count where the workload has none that opts in for that kind.
-// Exclusions and the pause are read from the workload alone.
+// readReloader reads the annotations in the order of Reloader's ShouldReload (pkg/common): exclusions, names, search,
+// auto. For each kind of source, those of the pod template count if the workload has none that opts in. Exclusions and
+// the pause are read from the workload only.
 func (o *OnChange) readReloader(w *Workload) {
 	o.places, o.naming, o.kinds = InEnv|InInitEnv|InMount, NamedForReloader, map[autorebootv1.SourceKind]kindClaim{}
 	asksByDefault := false
@@ -117,26 +121,26 @@ func (o *OnChange) readReloader(w *Workload) {
 	o.names = slices.DeleteFunc(o.names, func(name SourceName) bool { return slices.Contains(o.except, name) })
 	o.OptedIn = o.OptedIn || len(o.names) > 0 || len(o.patterns) > 0 || len(o.Mistakes) > 0
 	if o.OptedOut = !o.OptedIn && !asksByDefault; o.OptedOut {
-		o.kinds = nil // a target that names it takes it all the same
+		o.kinds = nil // a target that names the workload still takes it
 	}
 	if text, has := w.Annotations[ReloaderPauseAnnotation]; has {
 		o.readPause(w.Kind, text)
 	}
 }
 
-// hasAny reports whether one of some annotations is there, whatever it says.
+// hasAny reports whether at least one of some annotations exists, whatever its value.
 func hasAny(annotations map[string]string, names ...string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { _, has := annotations[name]; return has })
 }
 
-// isTrue reports whether Go reads a text as true.
+// isTrue reports whether strconv.ParseBool returns true for a text.
 func isTrue(text string) bool {
 	yes, err := strconv.ParseBool(text)
 	return err == nil && yes
 }
 
-// readPause reads how long Reloader pauses a Deployment after it has changed it: what changes meanwhile is rolled out at the
-// end, by one rollout.
+// readPause reads how long Reloader pauses a Deployment after it has changed it. One rollout at the end covers all
+// changes meanwhile.
 func (o *OnChange) readPause(kind common.WorkloadKind, text string) {
 	pause, err := time.ParseDuration(text)
 	switch {
@@ -149,10 +153,10 @@ func (o *OnChange) readPause(kind common.WorkloadKind, text string) {
 	}
 }
 
-// addPattern adds a pattern, and reports whether it is one. As Reloader does, it matches from the start of a name to its end only
-// where no alternative is outside of parentheses.
+// addPattern adds a pattern, and reports whether it is valid. As in Reloader, it is anchored at both ends of a name
+// only if it has no alternative outside of parentheses.
 func (o *OnChange) addPattern(kind autorebootv1.SourceKind, text string) bool {
-	// Names have no letters beyond ASCII, so that classes of Unicode, which are large, are left out.
+	// Names have only ASCII letters. Classes of Unicode, which are large, are not needed.
 	parsed, err := syntax.Parse(text, syntax.Perl&^syntax.UnicodeGroups)
 	if err != nil || len(o.patterns) == maxPatterns || costOf(parsed) > maxPatternCost {
 		return false
@@ -173,7 +177,7 @@ func (o *OnChange) Patterns() (all []SourceName) {
 	return all
 }
 
-// Unmatched returns the regular expressions that match none of some sources.
+// Unmatched returns the regular expressions that match none of these sources.
 func (o *OnChange) Unmatched(sources []SourceName) (all []SourceName) {
 	for i := range o.patterns {
 		if p := &o.patterns[i]; !slices.ContainsFunc(sources, p.matches) {
@@ -183,7 +187,7 @@ func (o *OnChange) Unmatched(sources []SourceName) (all []SourceName) {
 	return all
 }
 
-// costOf returns how large a regular expression is with its repetitions written out, or more than maxPatternCost.
+// costOf returns the size of a regular expression with its repetitions written out. It stops above maxPatternCost.
 func costOf(r *syntax.Regexp) int {
 	cost := 1 + len(r.Rune)/2
 	for _, sub := range r.Sub {

@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// Scaled returns a number, or a percentage of a whole, rounded down but at least one unless it is 0. A value that
-// is invalid counts as one.
+// Scaled returns a number, or a percentage of whole, rounded down but at least one unless it is 0. An invalid value
+// counts as one.
 func Scaled(v intstr.IntOrString, whole int) int {
 	if v.Type == intstr.Int {
 		return max(int(v.IntVal), 0)

@@ -18,9 +18,9 @@ import (
 
 var specPath = rules.At("spec")
 
-// Validate checks what schema and CEL cannot express: cron expressions parse and fire, time zones exist, selectors
-// compile, names could exist, spans within which something must happen are longer than nothing, and the annotations by
-// which a user requests something can be read. It forgives what stood in the old object, which may be nil.
+// Validate checks what schema and CEL cannot express. Cron expressions parse and fire, time zones exist, selectors
+// compile, and names could exist. Durations within which something must happen are above zero, and annotations that
+// request something are valid. It accepts what the old object has as well; old may be nil.
 func Validate(obj, old *autorebootv1.RebootPolicy) field.ErrorList {
 	return rules.Ratchet(obj, old, violations)
 }
@@ -62,7 +62,7 @@ func violations(obj *autorebootv1.RebootPolicy) field.ErrorList {
 	return append(errs, rules.Calendar(specPath, &spec.Calendar)...)
 }
 
-// batch are the rules of a target of group batch: what a CronJob or Job runs is to end, so that no pod of it is evicted or asked.
+// batch checks a target of group batch. Its pods run to completion, so they are neither evicted nor probed.
 func batch(path rules.Path, t *autorebootv1.Target, spec *autorebootv1.RebootPolicySpec) (errs field.ErrorList) {
 	if t.Group != common.BatchGroup {
 		return nil
@@ -125,7 +125,7 @@ func source(
 ) field.ErrorList {
 	errs := append(subdomain(path.Child("name"), name), rules.Selector(path.Child("selector"), selector)...)
 	if kind == autorebootv1.SourceSecretProviderClass {
-		return errs // its keys are the ids of another project, which have slashes and colons
+		return errs // its keys are ids of the CSI driver, with slashes and colons
 	}
 	for j, key := range keys {
 		errs = append(errs, dataKey(path.Child("keys").Index(j), key)...)
@@ -150,8 +150,8 @@ func probe(path rules.Path, p *autorebootv1.Probe) field.ErrorList {
 	return append(errs, host(path.Child("host"), outside)...)
 }
 
-// host is an IP address or a DNS name. Whether it may be connected to, the egress policy decides at
-// each request.
+// host checks that a name is an IP address or a DNS name. The egress policy decides at each request whether it may be
+// connected to.
 func host(path rules.Path, name string) field.ErrorList {
 	if _, err := netip.ParseAddr(name); err == nil {
 		return nil

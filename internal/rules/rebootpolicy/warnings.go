@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// Warnings returns what is allowed and yet likely to be a mistake. On an update it warns only of
-// what the update brings: a warning repeated at every write is not read.
+// Warnings returns what is valid and probably a mistake. For an update, it warns only of what the update adds: users do
+// not read warnings that repeat at every write.
 func Warnings(obj, old *autorebootv1.RebootPolicy) []string {
 	texts := rules.NewWarnings(obj, old, warnings)
 	if old == nil || old.Status.ObservedGeneration <= 0 {
@@ -69,7 +69,7 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 	return append(texts, rules.CronSurprises(expressions, &obj.Spec.Calendar)...)
 }
 
-// selectsAll warns of the selectors of a spec that are empty: they select more than their author sees.
+// selectsAll warns of the empty selectors of a spec, which select more than their author may see.
 func selectsAll(spec *autorebootv1.RebootPolicySpec) []string {
 	var texts []string
 	for i := range spec.Targets {
@@ -80,7 +80,7 @@ func selectsAll(spec *autorebootv1.RebootPolicySpec) []string {
 			what = "every Deployment, StatefulSet and DaemonSet"
 		}
 		if ptr.Deref(t.OptIn, autorebootv1.OptInAll) == autorebootv1.OptInAnnotation {
-			continue // their authors ask for it
+			continue // the workloads themselves request restarts
 		}
 		at := specPath.Child("targets").Index(i).Child("selector")
 		texts = append(texts, rules.SelectsAll(at, t.Selector, what+" of the namespace is restarted")...)

@@ -18,7 +18,8 @@ const (
 
 var waveAnnotations = []string{waveUpdate, waveConfigMaps, waveSecrets}
 
-// readWave reads the annotations of Wave (pkg/core/children.go): it looks at no init container, and knows no class.
+// readWave reads the annotations of Wave (pkg/core/children.go). Wave ignores init containers and
+// SecretProviderClasses.
 func (o *OnChange) readWave(w *Workload) {
 	if w.Annotations[waveUpdate] != "true" {
 		return

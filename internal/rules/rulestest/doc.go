@@ -1,5 +1,5 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package rulestest has objects and CRDs for the tests of rules. No program uses it.
+// Package rulestest holds objects and CRDs for the tests of rules. Only tests import it.
 package rulestest

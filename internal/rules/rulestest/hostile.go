@@ -14,14 +14,15 @@ import (
 )
 
 const (
-	// many is how many items the spec of a request has at most that a webhook reads.
+	// many is how many items a spec can have at most in a request that a webhook reads.
 	many = 32_000
-	// most is how long rules may take for it on a slow machine. A loop over its square takes minutes.
+	// most bounds the time of the rules for such a spec on a slow machine. A quadratic loop takes minutes.
 	most = 10 * time.Second
 )
 
-// Hostile calls the rules of a kind with objects that the API server refuses: any member is absent or of any value, and each
-// list of a full object, or all outermost ones together, are as long as a request allows. It demands an end soon, and no panic.
+// Hostile calls the rules of a kind with objects that the API server refuses. Any field is absent or has any value. One
+// list of a full object, or all outermost lists, are as long as a request allows. The rules must return in time and
+// without a panic.
 func Hostile[T any](t *testing.T, full func() *T, rules func(obj *T)) {
 	t.Helper()
 	random := randfill.NewWithSeed(1).NilChance(0.4).NumElements(0, 3).MaxDepth(20)
@@ -40,7 +41,7 @@ func Hostile[T any](t *testing.T, full func() *T, rules func(obj *T)) {
 	takes(t, full(), rules, many/max(1, len(outermost)), outermost...)
 }
 
-// takes demands an end soon where each of some lists has n items.
+// takes fails the test if the rules take too long for an object whose lists at these paths have n items.
 func takes[T any](t *testing.T, obj *T, rules func(obj *T), n int, paths ...string) {
 	t.Helper()
 	for path, list := range listsOf(obj) {
@@ -55,7 +56,7 @@ func takes[T any](t *testing.T, obj *T, rules func(obj *T), n int, paths ...stri
 	}
 }
 
-// grow makes a list longer, by copies of its items.
+// grow makes a list longer with copies of its items.
 func grow(list reflect.Value, n int) {
 	longer := reflect.MakeSlice(list.Type(), n, n)
 	for i := range n {
@@ -64,7 +65,8 @@ func grow(list reflect.Value, n int) {
 	list.Set(longer)
 }
 
-// listsOf returns the lists of the spec of an object that have items, by path. Of those in items, it returns the first.
+// listsOf returns the non-empty lists of an object's spec by path. For lists within items, it returns that of the first
+// item.
 func listsOf[T any](obj *T) map[string]reflect.Value {
 	lists := map[string]reflect.Value{}
 	var visit func(path string, value reflect.Value)
@@ -77,7 +79,7 @@ func listsOf[T any](obj *T) map[string]reflect.Value {
 			for i := range value.NumField() {
 				field := value.Type().Field(i)
 				if field.Anonymous {
-					visit(path, value.Field(i)) // as JSON has it
+					visit(path, value.Field(i)) // an inlined struct has the path of its parent, as in JSON
 				} else {
 					visit(path+"."+field.Name, value.Field(i))
 				}

@@ -91,7 +91,8 @@ func Untyped(t testing.TB, value any) map[string]any {
 	return out
 }
 
-// Put returns a copy of an object with another value at a path, such as spec.targets.0.name; nil removes what is there.
+// Put returns a copy of an object with another value at a path, such as spec.targets.0.name. With nil, it removes the
+// value.
 func Put(t testing.TB, obj map[string]any, path string, value any) map[string]any {
 	t.Helper()
 	out := runtime.DeepCopyJSON(obj)
@@ -128,7 +129,7 @@ var (
 	spans  = []string{"1ms", "500ms", "1s", "1999ms", "5s", "10001ms", "1m", "10m", "61m", "24h", "100h"}
 )
 
-// Vary returns a copy of an object whose spec leaves out some members, and has other durations. It need not be valid.
+// Vary returns a copy of an object without some fields of its spec, and with other durations. It may be invalid.
 func Vary(random *rand.Rand, obj map[string]any) map[string]any {
 	out := runtime.DeepCopyJSON(obj)
 	oneIn := 3 + random.IntN(30)
@@ -141,7 +142,7 @@ func Vary(random *rand.Rand, obj map[string]any) map[string]any {
 func vary(random *rand.Rand, oneIn int, value any) {
 	switch value := value.(type) {
 	case map[string]any:
-		for _, key := range slices.Sorted(maps.Keys(value)) { // in one order, so that a seed makes the same object
+		for _, key := range slices.Sorted(maps.Keys(value)) { // sorted, so that a seed always makes the same object
 			text, _ := value[key].(string)
 			switch {
 			case random.IntN(oneIn) == 0:

@@ -18,8 +18,8 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// board shows what the EndpointSlices say of each address, and since when: what a watch of a
-// kube-proxy would have told it.
+// board records what the EndpointSlices have about each address, and since when. It sees them as a kube-proxy does, by
+// a watch.
 type board struct {
 	cancel context.CancelFunc
 	shut   func()
@@ -37,13 +37,13 @@ type entry struct {
 	since time.Time
 }
 
-// moment is when a number was reached.
+// moment is when a number was first reached.
 type moment struct {
 	n  int
 	at time.Time
 }
 
-// watch begins one, and returns once it shows what there is.
+// watch starts a board. It returns once the board has the current EndpointSlices.
 func watch(ctx context.Context, client kubernetes.Interface) (*board, error) {
 	b := newBoard()
 	ctx, b.cancel = context.WithCancel(ctx)
@@ -66,7 +66,7 @@ func watch(ctx context.Context, client kubernetes.Interface) (*board, error) {
 	return b, nil
 }
 
-// slim leaves of a slice what is shown.
+// slim removes what the board does not use from a slice.
 func slim(object any) (any, error) {
 	if slice, ok := object.(*discoveryv1.EndpointSlice); ok {
 		slice.ManagedFields, slice.OwnerReferences, slice.Labels = nil, nil, nil
@@ -81,7 +81,7 @@ func (b *board) close() {
 	b.shut()
 }
 
-// show takes in a slice. No address is ever in two, and none is taken out.
+// show records a slice. Each address is in one slice only, and is never removed.
 func (b *board) show(object any, now time.Time) {
 	slice, ok := object.(*discoveryv1.EndpointSlice)
 	if !ok {
@@ -113,15 +113,14 @@ func (b *board) show(object any, now time.Time) {
 	}
 }
 
-// reach notes a number that is higher than any before.
+// reach records a number that is higher than all before.
 func (m *moment) reach(n int, at time.Time) {
 	if n > m.n {
 		m.n, m.at = n, at
 	}
 }
 
-// lists says when so many addresses were in slices, and serves when so many were ready; zero if
-// that was never.
+// lists returns when n addresses were in slices, and serves when n were ready; zero if that has not happened.
 func (b *board) lists(n int) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -141,14 +140,14 @@ func (m *moment) of(n int) time.Time {
 	return m.at
 }
 
-// readyNow is how many are ready.
+// readyNow returns how many addresses are ready.
 func (b *board) readyNow() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.ready
 }
 
-// String says how far it is.
+// String returns the progress as a text.
 func (b *board) String() string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -14,28 +14,28 @@ import (
 )
 
 const (
-	// tick is how often it is looked whether another check has failed. The moment of the look
-	// before counts, so a latency is never measured too short, and at most so much too long.
+	// tick is how often the listener's connections are counted. A latency counts from the count before, so it is never
+	// too short, and too long by one tick at most.
 	tick = 5 * time.Millisecond
-	// detection is how long all of it may take.
+	// detection bounds the whole measurement.
 	detection = 5 * time.Minute
-	// attempts to begin between two checks of every address.
+	// attempts is how many times a failure is injected until it falls between two checks of every address.
 	attempts = 20
 )
 
 // failure is an address that is made to fail.
 type failure struct {
 	address netip.Addr
-	// before is how many connections it had until then.
+	// before is how many connections the address had before it failed.
 	before int
-	// met is when it had had as many more as it takes; zero before.
+	// met is when failures further connections had been made; zero before.
 	met time.Time
-	// published is when it was no longer ready; zero before.
+	// published is when the address was no longer ready; zero before.
 	published time.Time
 }
 
-// fail has one address of each object that is watched fail, all at the same time, and measures the
-// time from the last check that it takes to the EndpointSlice that says so.
+// fail makes one address of each watched object fail, all at the same time. It measures the time from the last check
+// that is needed to the EndpointSlice that shows the failure.
 func (r *run) fail(ctx context.Context) error {
 	all, err := r.fault()
 	if err != nil {
@@ -71,8 +71,8 @@ func (r *run) fail(ctx context.Context) error {
 	return r.http.Fail()
 }
 
-// fault makes addresses fail, in a moment in which none of them is checked: else it would not be
-// known which check was the first to fail.
+// fault makes addresses fail at a time when none of them is checked. Otherwise, it would not be known which check
+// failed first.
 func (r *run) fault() ([]*failure, error) {
 	random := rand.New(rand.NewPCG(3, 4)) //nolint:gosec // no secret
 	for range attempts {
@@ -95,7 +95,7 @@ func (r *run) fault() ([]*failure, error) {
 	return nil, errors.New("there is no moment in which no address is checked")
 }
 
-// Detection is how long it took from the check that decided to the EndpointSlice that says so.
+// Detection is the time from the decisive check until the EndpointSlice shows the failure.
 type Detection struct {
 	// Measured failures, and those that were not: the operator counted a check that never
 	// reached the other end, such as one that took too long.
@@ -119,7 +119,7 @@ func detectionOf(all []*failure) Detection {
 	return d
 }
 
-// quantile of sorted values is the least that so many percent of them do not exceed; 0 of none.
+// quantile returns the smallest of sorted values that is not exceeded by a percentage of them; 0 if there are none.
 func quantile(sorted []time.Duration, percent int) time.Duration {
 	if len(sorted) == 0 {
 		return 0

@@ -20,14 +20,14 @@ import (
 	"github.com/fairlead-dev/fairlead/test/cluster"
 )
 
-// floorObjects is for how many ExternalServices a plain client does what the operator does for each.
+// floorObjects is how many ExternalServices the plain client publishes.
 const floorObjects = 2000
 
-// floorNamespace has them.
+// floorNamespace is the namespace of these ExternalServices.
 const floorNamespace = "plain-client"
 
-// floor publishes suspended ExternalServices by a client that knows what to write: a Service, an EndpointSlice
-// and a status each. What is left of the time is that of the API server and the machine.
+// floor publishes suspended ExternalServices with a plain client that computes nothing: a Service, an EndpointSlice and
+// a status each. What it takes is the time of the API server and the machine.
 func (r *run) floor(ctx context.Context) error {
 	n := min(r.options.Objects, floorObjects)
 	made := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: floorNamespace}}
@@ -58,7 +58,7 @@ func (r *run) floor(ctx context.Context) error {
 	return r.clean(ctx, n)
 }
 
-// apiServer is how many seconds of a processor the API server has used.
+// apiServer returns the CPU time of the API server, in seconds.
 func (r *run) apiServer() (float64, error) {
 	used, err := process.UsageOf(r.stage.Component(cluster.APIServer).PID())
 	return used.CPU, err

@@ -15,9 +15,10 @@ import (
 )
 
 const (
-	// calm is how long nothing may have been written before the operator counts as at rest.
+	// calm is how long there must be no write until the operator counts as at rest.
 	calm = 12 * time.Second
-	// restless is how long that may take. After that it is measured as it is: it shows.
+	// restless bounds the wait for rest. After that, the operator is measured although it still writes, which the figures
+	// show.
 	restless = 5 * time.Minute
 	// sampling is how often memory and goroutines are read at rest.
 	sampling = 5 * time.Second
@@ -68,7 +69,7 @@ func (r *run) publish(ctx context.Context) error {
 	return nil
 }
 
-// settle waits until the operator has written all that there is to write.
+// settle waits until the operator writes no more.
 func (r *run) settle(ctx context.Context) error {
 	var last writes
 	quiet, began := time.Now(), time.Now()
@@ -140,7 +141,7 @@ func (r *run) rest(ctx context.Context) error {
 	return nil
 }
 
-// profile is taken after everything else was measured at rest: it costs time itself.
+// profile takes a CPU profile. It comes last, since it takes CPU time itself.
 func (r *run) profile(ctx context.Context) error {
 	if r.options.Profiles == "" {
 		return nil
@@ -162,7 +163,7 @@ func (r *run) profile(ctx context.Context) error {
 	return nil
 }
 
-// perSecond and percent answer 0 where there is nothing to divide by.
+// perSecond and percent return 0 if the divisor is 0.
 func perSecond(n float64, in time.Duration) float64 {
 	if in <= 0 {
 		return 0

@@ -35,7 +35,7 @@ type run struct {
 // open starts the servers outside and the control plane. Nothing needs a controller manager: no
 // object is deleted, and it would only take part in the use of the processors.
 func (r *run) open(ctx context.Context) error {
-	// The same ones every time.
+	// A fixed seed: the same objects in every run.
 	r.watched = rand.New(rand.NewPCG(1, 2)).Perm(r.options.Objects)[:min(watched, r.options.Objects)] //nolint:gosec // no secret
 	var err error
 	if r.tcp, err = externalnet.OpenFleet(externalnet.FleetOptions{}); err != nil {
@@ -57,7 +57,7 @@ func (r *run) open(ctx context.Context) error {
 	return nil
 }
 
-// close ends what runs, the operator before what it looks at.
+// close stops what runs: the operator first, and then what it uses.
 func (r *run) close() error {
 	var errs []error
 	if r.board != nil {
@@ -77,7 +77,7 @@ func (r *run) close() error {
 	return errors.Join(errs...)
 }
 
-// nameserver is the flag that has the operator ask no nameserver but ours.
+// nameserver returns the flag that makes the operator use only the nameserver of this run.
 func (r *run) nameserver() string {
 	return "--set=externalServices.nameservers=" + r.dns.Addr().String()
 }
@@ -88,12 +88,12 @@ func (r *run) lead(ctx context.Context) (err error) {
 	return err
 }
 
-// started is when the leader is through its start.
+// started waits until the leader has completed its start.
 func (r *run) started(ctx context.Context) error {
 	return r.until(ctx, 250*time.Millisecond, func() (bool, error) { return r.leader.Started(ctx) == nil, nil })
 }
 
-// until asks again and again.
+// until calls done repeatedly until it returns true.
 func (r *run) until(ctx context.Context, every time.Duration, done func() (bool, error)) error {
 	return r.leader.Until(ctx, every, done)
 }

@@ -15,11 +15,11 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// writes are those that the API server was asked for, by verb and resource. Renewing Leases is left
-// out, and so are requests that only ask what a write would do.
+// writes counts requests that write, by verb and resource. Renewals of Leases and dry runs are excluded.
 type writes map[string]float64
 
-// written reads them. Their sender is not checked: only the operator writes while it is measured.
+// written reads the counts from the API server. It does not check who sent a request: only the operator writes while it
+// is measured.
 func (r *run) written(ctx context.Context) (writes, error) {
 	page, err := r.client.Discovery().RESTClient().Get().AbsPath("/metrics").DoRaw(ctx)
 	if err != nil {

@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package admissiontest holds what the tests of the admission of several kinds share. Only tests import it.
+// Package admissiontest holds what the tests of admission share. Only tests import it.
 package admissiontest
 
 import (
@@ -25,21 +25,21 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
 )
 
-// Users. A Reviewer allows Ann and Bea everything.
+// The users of the tests. A Reviewer allows Ann and Bea everything, and Eve nothing.
 const (
 	Ann = "ann"
 	Bea = "bea"
 	Eve = "eve"
 )
 
-// Addresses, for the policy of NewPolicy.
+// Addresses for the policy of NewPolicy.
 const (
 	Outside = "192.0.2.1"
 	Inside  = "10.0.0.11"
 	Denied  = "198.51.100.1"
 )
 
-// NewPolicy returns a policy with 10.0.0.0/24 as the cluster, and 198.51.100.0/24 denied.
+// NewPolicy returns an egress policy with 10.0.0.0/24 as the cluster, which denies 198.51.100.0/24.
 func NewPolicy() *egress.Policy {
 	return egress.NewPolicy(egress.Options{
 		ClusterCIDRs: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/24")},
@@ -47,27 +47,28 @@ func NewPolicy() *egress.Policy {
 	})
 }
 
-// Unsynced is a policy that has not synced.
+// Unsynced is an egress policy that does not know the ranges of the cluster yet.
 type Unsynced struct{ *egress.Policy }
 
-// Synced is false.
+// Synced returns false.
 func (Unsynced) Synced() bool { return false }
 
 // Reviewer records the rights that are reviewed.
 type Reviewer struct {
 	mu sync.Mutex
-	// Rights and Users of all calls.
+	// Rights and Users have an item for each call.
 	Rights []authorizationv1.ResourceAttributes
 	Users  []authenticationv1.UserInfo
 	// Err is returned by all calls.
 	Err error
-	// Denied are the rights that a user lacks, in the words of Phrase. Defaults to all, for Eve.
+	// Denied lists the rights that each user lacks, in the words of Phrase. Defaults to all rights for Eve, and none for
+	// others.
 	Denied map[string][]string
 }
 
 var _ authorization.Reviewer = (*Reviewer)(nil)
 
-// Allowed is a method of authorization.Reviewer.
+// Allowed implements authorization.Reviewer.
 func (r *Reviewer) Allowed(_ context.Context, user authenticationv1.UserInfo, right authorizationv1.ResourceAttributes) (bool, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -78,7 +79,7 @@ func (r *Reviewer) Allowed(_ context.Context, user authenticationv1.UserInfo, ri
 	return !slices.Contains(r.Denied[user.Username], Phrase(right)), r.Err
 }
 
-// Phrase is a right in words: verb, resource, and the name if there is one.
+// Phrase returns a right in words: verb, resource, and the name if there is one.
 func Phrase(r authorizationv1.ResourceAttributes) string {
 	text := r.Verb + " " + r.Resource
 	if r.Subresource != "" {
@@ -108,14 +109,14 @@ func Request(user string, kind schema.GroupVersionKind, resource, name string, u
 	return req
 }
 
-// Authorizer is the authorization of a kind.
+// Authorizer is the authorization of the objects of a kind.
 type Authorizer[P any] interface {
 	Stamp(ctx context.Context, req admission.Request, obj, old P) (map[string]string, error)
 	Validate(ctx context.Context, req admission.Request, obj, old P) ([]string, field.ErrorList)
 }
 
-// Admit mutates and validates an object as the API server does on a write, with the webhooks of others in between. It
-// returns the object as it would be stored.
+// Admit mutates and validates an object as the API server does on a write. Between the two it calls the webhooks of
+// others. It returns the object as it would be stored.
 func Admit[T any, P interface {
 	*T
 	metav1.Object

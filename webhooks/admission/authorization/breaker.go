@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// openFor is how long no review is sent to an API server that has not responded.
+// openFor is how long no review is sent after the API server did not respond.
 const openFor = time.Second
 
-// apiServerBreaker is a circuit breaker: once the API server has not responded, one request finds out
-// whether it does again, and all others fail at once. Each would wait for its whole timeout otherwise, and
-// leave the API server that called it no time to try another replica.
+// apiServerBreaker is a circuit breaker for reviews. After the API server did not respond, one request tests it again,
+// and all others fail at once. Otherwise each would wait for its whole timeout, and its caller would have no time to
+// try another replica.
 type apiServerBreaker struct {
 	mu     sync.Mutex
 	open   bool
@@ -21,7 +21,7 @@ type apiServerBreaker struct {
 	until  time.Time
 }
 
-// allow reports whether a request may be sent now. Its caller reports the outcome by done.
+// allow reports whether a request may be sent now. The caller must then call done or abandon.
 func (b *apiServerBreaker) allow(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -35,7 +35,7 @@ func (b *apiServerBreaker) allow(now time.Time) bool {
 	return true
 }
 
-// abandon takes the place of done for a request that its caller ended: it says nothing about the API server.
+// abandon replaces done for a request that its caller has canceled, which proves nothing about the API server.
 func (b *apiServerBreaker) abandon() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

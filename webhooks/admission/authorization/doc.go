@@ -1,9 +1,10 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package authorization asks, at admission, whether the writer of an object has the rights to what the
-// operator would do for it. The operator may do more than most users and must not lend them its rights:
-// what an object needs, its writer needs the right to, and the approval is recorded on the object.
+// Package authorization checks, at admission, whether the writer of an object has the rights to what the operator would
+// do for it. The operator has more rights than most users, and must not lend them: a writer needs each right that the
+// object needs. The approval is recorded on the object. The steps of the kinds call this package; their authorize.go
+// lists the rights that an object needs.
 //
 // The steps of the kinds call it; which rights an object needs is decided in their authorize.go.
 //
@@ -13,7 +14,7 @@
 //   - review.go: many rights of one request, each reviewed once, within one time limit.
 //   - reviewer.go: one SubjectAccessReview; breaker.go: what an API server that does not respond costs.
 //
-// It writes nothing, so a dry run needs no exception. It reads the API server live, within a time limit,
-// and no object of Fairlead. Where a right cannot be found out, the request is refused or retried on another
-// replica; nothing is allowed.
+// It writes nothing, so a dry run needs no exception. It reads the API server rather than a cache, within a time limit,
+// and no object of Fairlead. If a right cannot be reviewed, the request is refused or retried on another replica;
+// nothing is allowed.
 package authorization

@@ -26,26 +26,26 @@ type Object[T any] interface {
 	metav1.Object
 }
 
-// Entitlement decides about the approvals of one kind. All fields are required.
+// Entitlement decides about the approvals of the objects of one kind. All fields are required.
 type Entitlement[T any, P Object[T]] struct {
 	Reviewer Reviewer
-	// Noun for the kind in a message, such as "policy".
+	// Noun is what messages call the kind, such as "policy".
 	Noun string
 	// Needs returns the rights that a writer of the object needs.
 	Needs func(obj P, namespace string) []Need
-	// Digest identifies what an approval covers.
+	// Digest returns what an approval of the object covers, as a digest.
 	Digest func(obj P) string
-	// Starts reports whether obj begins to act with this update of old, such as by the end of a dry run.
+	// Starts reports whether obj begins to act with this update of old, such as after a dry run.
 	Starts func(obj, old P) bool
-	// Commands are the annotations that make the operator act now whenever their value changes.
+	// Commands are the annotations that make the operator act whenever their value changes.
 	Commands []string
 }
 
-// Stamp returns the annotation with the approval of obj. A writer who leaves what obj does as it is keeps
-// the approval that is there. One that does not cover the spec, such as an earlier version of Fairlead wrote
-// it, is renewed by the next write of an entitled user. Where there is none, a user who leaves the spec as it
-// is approves it only on request, with any value of that annotation: controllers with many rights write
-// objects too, such as to remove a finalizer, and do not mean to approve anything.
+// Stamp returns the annotation with the approval of obj. If a writer does not change what obj does, the stored approval
+// stays. It may not cover the spec, such as one by an earlier version of Fairlead: then the next write of a user with
+// the rights renews it. If there is none, a user who does not change the spec approves it only on request, with any
+// value of the annotation. Controllers with many rights write objects too, such as to remove a finalizer, and do not
+// mean to approve them.
 func (e *Entitlement[T, P]) Stamp(ctx context.Context, req admission.Request, obj, old P) (map[string]string, error) {
 	given, stored := Approval[T](obj), Approval[T](old)
 	same := e.same(obj, old)
@@ -60,7 +60,7 @@ func (e *Entitlement[T, P]) Stamp(ctx context.Context, req admission.Request, ob
 	lacking, err := e.lacking(ctx, req, obj)
 	switch {
 	case same && given == stored && (err != nil || len(lacking) > 0):
-		return Stamp(stored), nil //nolint:nilerr // it covers nothing, and shows that a user was entitled to an earlier form
+		return Stamp(stored), nil //nolint:nilerr // it does not cover the spec, and shows that an earlier form was approved
 	case errors.As(err, new(tooMany)): // Validate refuses it
 		return Stamp(""), nil
 	case err != nil:
@@ -71,9 +71,9 @@ func (e *Entitlement[T, P]) Stamp(ctx context.Context, req admission.Request, ob
 	return Stamp(approval.Value(req.UserInfo.Username, e.Digest(obj))), nil
 }
 
-// Validate refuses everything that needs rights that the writer lacks, and an approval that Stamp would not
-// have given. Mutating webhooks of others ran after ours, so only an approval that was stored before counts,
-// or the writer's own, who has the rights.
+// Validate refuses an object that needs rights which the writer lacks, and an approval that Stamp would not have given.
+// Mutating webhooks of others may have run after Stamp. So an approval counts only if it was stored before, or is by
+// the writer, who has the rights.
 func (e *Entitlement[T, P]) Validate(ctx context.Context, req admission.Request, obj, old P) ([]string, field.ErrorList) {
 	if req.SubResource != "" || !obj.GetDeletionTimestamp().IsZero() {
 		return nil, nil
@@ -92,13 +92,14 @@ func (e *Entitlement[T, P]) Validate(ctx context.Context, req admission.Request,
 	return nil, refusals(req, lacking, err)
 }
 
-// Refusals returns what the writer may not do of what is needed, beside what the object itself needs.
+// Refusals returns an error for each of these needs whose right the writer lacks. They are in addition to the needs of
+// the object itself.
 func Refusals(ctx context.Context, reviewer Reviewer, req admission.Request, all []Need) field.ErrorList {
 	missing, err := lacking(ctx, reviewer, req, all)
 	return refusals(req, missing, err)
 }
 
-// refusals are of the rights that are lacking, or of all where that could not be found out.
+// refusals returns an error for each lacking right, or for all if the review failed.
 func refusals(req admission.Request, lacking []Need, err error) (errs field.ErrorList) {
 	var excess tooMany
 	switch {
@@ -138,8 +139,8 @@ func lacking(ctx context.Context, reviewer Reviewer, req admission.Request, all 
 	return found, nil
 }
 
-// unapproved warns of an object that does nothing: it was stored without an approval, or changed where the
-// webhook was not called.
+// unapproved warns of an object that is not approved and thus does nothing. It was stored without an approval, or
+// changed while the webhook was not called.
 func (e *Entitlement[T, P]) unapproved(annotation *field.Path, obj P) []string {
 	if approval.Covers(Approval[T](obj), e.Digest(obj)) {
 		return nil
@@ -147,12 +148,12 @@ func (e *Entitlement[T, P]) unapproved(annotation *field.Path, obj P) []string {
 	return []string{fmt.Sprintf("%s: it is not known whether the writer of this %s has the rights to what it does, so it does nothing; a user with these rights must write it, or set this annotation to any value, and Fairlead puts the approval there", annotation, e.Noun)}
 }
 
-// same reports whether obj does what old does, and does not begin to act with this update.
+// same reports whether obj does the same as old, and does not begin to act with this update.
 func (e *Entitlement[T, P]) same(obj, old P) bool {
 	return old != nil && !e.Starts(obj, old) && !e.commanded(obj, old) && e.Digest(obj) == e.Digest(old)
 }
 
-// commanded reports whether an annotation makes the operator act now.
+// commanded reports whether an annotation of Commands makes the operator act now.
 func (e *Entitlement[T, P]) commanded(obj, old P) bool {
 	for _, name := range e.Commands {
 		if value := obj.GetAnnotations()[name]; value != "" && value != old.GetAnnotations()[name] {
@@ -162,7 +163,7 @@ func (e *Entitlement[T, P]) commanded(obj, old P) bool {
 	return false
 }
 
-// Stamp returns the annotation that holds an approval; "" removes it.
+// Stamp returns the annotation that holds an approval; "" removes the annotation.
 func Stamp(approval string) map[string]string {
 	return map[string]string{common.ApprovedByAnnotation: approval}
 }
@@ -175,12 +176,12 @@ func Approval[T any, P Object[T]](obj P) string {
 	return obj.GetAnnotations()[common.ApprovedByAnnotation]
 }
 
-// Unknown is the error of a request whose writer's rights cannot be found out.
+// Unknown returns the error of a request if the rights of its writer cannot be reviewed.
 func Unknown(req admission.Request, err error) error {
 	return fmt.Errorf("cannot find out what user %s may do, so nothing is allowed: %w; try again", User(req), err)
 }
 
-// RetryLater refuses for now: clients try again by themselves.
+// RetryLater returns an error after which clients retry by themselves.
 func RetryLater(req admission.Request, err error) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status:  metav1.StatusFailure,
@@ -194,5 +195,5 @@ func RetryLater(req admission.Request, err error) error {
 // User returns the name of the writer for a message.
 func User(req admission.Request) string { return fmt.Sprintf("%.256q", req.UserInfo.Username) }
 
-// ErrUnsynced is the error of a request that arrives before the ranges of the cluster are known.
+// ErrUnsynced is the error of a request before the ranges of the cluster are known.
 var ErrUnsynced = errors.New("the operator has not read yet which addresses are the cluster's; try again in a few seconds")

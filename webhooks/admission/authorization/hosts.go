@@ -15,34 +15,35 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
 )
 
-// Policy decides about addresses. It is an *egress.Policy.
+// Policy is an *egress.Policy.
 type Policy interface {
 	// Synced reports whether the ranges of the cluster are known.
 	Synced() bool
-	// CheckPorts returns whether an address may be reached at all of its ports.
+	// CheckPorts returns whether the operator may connect to an address at all of these ports.
 	CheckPorts(q egress.Query, ports []uint16) egress.Verdict
 }
 
 var _ Policy = (*egress.Policy)(nil)
 
-// Host is an address in a spec that the operator connects to.
+// Host is an address in a spec to which the operator connects.
 type Host struct {
 	path    *field.Path
 	address netip.AddrPort
 	remedy  string
 }
 
-// Hosts are those of a spec. Names are not among them: the addresses that they resolve to are checked at every connection.
+// Hosts are the addresses of a spec. Names are not included: the addresses that they resolve to are checked at every
+// connection.
 type Hosts []Host
 
-// Add adds a host that is an address with a port. Other texts are names, or left to the rules of the kind.
+// Add adds a host if it is an address and has a port. It ignores names, and texts that the rules of the kind refuse.
 func (h *Hosts) Add(path *field.Path, host string, port *intstr.IntOrString, remedy string) {
 	if ip, err := netip.ParseAddr(host); err == nil && port != nil {
 		*h = append(*h, Host{path, netip.AddrPortFrom(ip, uint16(port.IntVal)), remedy})
 	}
 }
 
-// AddVerification adds the hosts of verification.probes in a spec; v is nil for none.
+// AddVerification adds the hosts of verification.probes; v may be nil.
 func (h *Hosts) AddVerification(spec *field.Path, v *common.Verification) {
 	if v == nil {
 		return
@@ -54,8 +55,8 @@ func (h *Hosts) AddVerification(spec *field.Path, v *common.Verification) {
 	}
 }
 
-// Check returns an error for each address that the egress policy denies to the operator, except for those in stored. No right of
-// the writer opens them: the operator sees more of the cluster than the writer's pods do.
+// Check returns an error for each address that the egress policy denies to the operator, except for those in stored. No
+// right of the writer allows them: the operator reaches more of the cluster than the writer's pods do.
 func (h Hosts) Check(policy Policy, req admission.Request, stored Hosts) field.ErrorList {
 	known := map[netip.AddrPort]bool{}
 	for _, host := range stored {

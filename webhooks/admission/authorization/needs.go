@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// Need is a right that a field of an object needs, and what else could be written there.
+// Need is a right that a field of an object needs, and what a user without it can write instead.
 type Need struct {
 	Path   *field.Path
 	Right  authorizationv1.ResourceAttributes
@@ -23,29 +23,29 @@ type Need struct {
 type Needs struct {
 	// Namespace of the object.
 	Namespace string
-	// List may name a right more than once.
+	// List has the needs. It may have a right more than once.
 	List []Need
 }
 
-// What can be written instead of a field that needs a right.
+// The remedies of fields that need a right: what to write instead.
 const (
 	NameAnotherServiceAccount = "name another ServiceAccount, or leave the field out if you have the rights yourself"
 	NameAnotherTarget         = "name another target"
 )
 
-// NameServiceAccount returns the same for a spec with a field serviceAccountName.
+// NameServiceAccount returns the remedy for a spec with a field serviceAccountName.
 func NameServiceAccount(spec *field.Path) string {
 	return "name a ServiceAccount that has it in " + spec.Child("serviceAccountName").String()
 }
 
-// Add appends a need. An empty name is any object of the namespace.
+// Add appends a need. An empty name means all objects of the namespace.
 func (n *Needs) Add(path *field.Path, remedy, verb, group, resource, subresource, name string) {
 	n.List = append(n.List, Need{path, authorizationv1.ResourceAttributes{
 		Namespace: n.Namespace, Verb: verb, Group: group, Version: "v1", Resource: resource, Subresource: subresource, Name: name,
 	}, remedy})
 }
 
-// AddVerification appends what verification.probes of a spec read; v is nil for none.
+// AddVerification appends the rights to what verification.probes of a spec read; v may be nil.
 func (n *Needs) AddVerification(spec *field.Path, v *common.Verification) {
 	if v == nil {
 		return
@@ -58,7 +58,7 @@ func (n *Needs) AddVerification(spec *field.Path, v *common.Verification) {
 	}
 }
 
-// refusal names the right that is lacking, its field, and what to do.
+// refusal returns the error of a right that is lacking, with its field and its remedy.
 func (n Need) refusal(user string) *field.Error {
 	r := n.Right
 	what := r.Resource

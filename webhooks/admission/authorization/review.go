@@ -19,16 +19,15 @@ import (
 const (
 	// maxRights bounds how many rights are reviewed for one request.
 	maxRights = 100
-	// reviewsAtOnce bounds the access reviews of one request that are under way. An authorizer outside of the cluster
-	// may take 0.6s for each (Azure RBAC, projectcapsule/capsule-proxy#1028), and maxRights must be had in
+	// reviewsAtOnce bounds the concurrent access reviews of one request. An authorizer outside of the cluster may take
+	// 0.6s for each (Azure RBAC, projectcapsule/capsule-proxy#1028), and maxRights must be reviewed within
 	// reviewsTimeout.
 	reviewsAtOnce = 40
-	// reviewsTimeout bounds all access reviews of one request together: the API server waits 5s for the
-	// webhook.
+	// reviewsTimeout bounds all access reviews of one request together. The API server waits 5s for the webhook.
 	reviewsTimeout = 3 * time.Second
 )
 
-// tooMany is the error of an object that needs more rights than one request may ask about.
+// tooMany is the error of an object that needs more than maxRights rights.
 type tooMany struct{ needed int }
 
 func (e tooMany) Error() string {
@@ -36,9 +35,9 @@ func (e tooMany) Error() string {
 		e.needed, maxRights)
 }
 
-// review returns which of the rights the user lacks, in their order. Where several objects of one resource are named,
-// the right to all of them is asked about first: most users have it, and an authorizer may be slow or charge by the
-// question. It fails with the first question that is not answered: nothing is allowed then.
+// review returns which of the rights the user lacks, in their order. If several objects of one resource are named, it
+// first reviews the right to all of them. Most users have that right, and an authorizer may be slow or expensive. It
+// fails at the first review that fails.
 func review(
 	ctx context.Context, reviewer Reviewer, user authenticationv1.UserInfo, rights []authorizationv1.ResourceAttributes,
 ) ([]authorizationv1.ResourceAttributes, error) {
@@ -64,7 +63,7 @@ func review(
 	return slices.DeleteFunc(named, func(right authorizationv1.ResourceAttributes) bool { return allowed[right] }), nil
 }
 
-// unanswered is the error of questions that were not all answered.
+// unanswered is the error if some reviews have no result.
 type unanswered struct {
 	answered, asked int
 	cause           error
@@ -76,8 +75,8 @@ func (e unanswered) Error() string {
 
 func (e unanswered) Unwrap() error { return e.cause }
 
-// namespaceWide returns the right to all objects of each resource of which the rights name several. To an authorizer
-// an empty name is all of them (authorization.k8s.io/v1, ResourceAttributes).
+// namespaceWide returns the right to all objects of each resource that several rights name. To an authorizer, an empty
+// name means all objects (authorization.k8s.io/v1, ResourceAttributes).
 func namespaceWide(rights []authorizationv1.ResourceAttributes) (wide []authorizationv1.ResourceAttributes) {
 	named := map[authorizationv1.ResourceAttributes]int{}
 	for _, right := range rights {
@@ -92,8 +91,8 @@ func namespaceWide(rights []authorizationv1.ResourceAttributes) (wide []authoriz
 	return wide
 }
 
-// ask returns which of the rights the user has, several asked about at a time, and how many questions were answered.
-// It ends with the first failure.
+// ask reviews the rights, several at a time. It returns which of them the user has, and how many reviews had a result.
+// It ends at the first failure.
 func ask(
 	ctx context.Context, reviewer Reviewer, user authenticationv1.UserInfo, rights []authorizationv1.ResourceAttributes,
 ) (allowed map[authorizationv1.ResourceAttributes]bool, answered int, failure error) {
@@ -105,7 +104,7 @@ func ask(
 		workers sync.WaitGroup
 	)
 	allowed = make(map[authorizationv1.ResourceAttributes]bool, len(rights))
-	take := func() int { // returns -1 where nothing is left to do
+	take := func() int { // returns -1 if nothing is left to do
 		mu.Lock()
 		defer mu.Unlock()
 		if failure != nil || next == len(rights) {
@@ -135,7 +134,7 @@ func ask(
 	return allowed, answered, failure
 }
 
-// tryAllowed turns a panic into an error: no handler above these goroutines would.
+// tryAllowed turns a panic into an error. These goroutines have no handler above them that recovers.
 func tryAllowed(
 	ctx context.Context, reviewer Reviewer, user authenticationv1.UserInfo, right authorizationv1.ResourceAttributes,
 ) (allowed bool, err error) {

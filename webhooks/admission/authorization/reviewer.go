@@ -22,25 +22,25 @@ import (
 const (
 	// reviewTimeout bounds one review.
 	reviewTimeout = 2 * time.Second
-	// keepAllowed is how long a permission is remembered: the mutating and the validating webhook ask for the
-	// same rights. Refusals never are, so that a right that was just granted counts.
+	// keepAllowed is how long an allowed right is remembered: the mutating and the validating webhook ask for the same
+	// rights. A denied right is not remembered, so that a right that was just granted counts.
 	keepAllowed = 10 * time.Second
 )
 
 // Reviewer reports whether a user may do something.
 type Reviewer interface {
-	// Allowed returns an error where it cannot find out whether the user has the right. The caller allows nothing then.
+	// Allowed returns an error if the review fails. The caller must then allow nothing.
 	Allowed(ctx context.Context, user authenticationv1.UserInfo, what authorizationv1.ResourceAttributes) (bool, error)
 }
 
-// ReviewerOptions of a Reviewer.
+// ReviewerOptions are the options of NewReviewer.
 type ReviewerOptions struct {
 	// Client creates SubjectAccessReviews. Required.
 	Client kubernetes.Interface
-	// Local creates LocalSubjectAccessReviews instead, which need the right to create them in each namespace only.
+	// Local creates LocalSubjectAccessReviews instead. They need the right to create them in each namespace only.
 	// Defaults to false.
 	Local bool
-	// Most bounds how many permissions are remembered. Defaults to 1024.
+	// Most bounds how many allowed rights are remembered. Defaults to 1024.
 	Most int
 	// Now is the clock. Defaults to time.Now.
 	Now func() time.Time
@@ -56,13 +56,13 @@ type reviewer struct {
 	underWay map[[sha256.Size]byte]*question
 }
 
-// question is a review that is under way. Others who ask the same wait for its answer: a GitOps controller writes many
-// objects at a time. A refusal is shared no longer than that.
+// question is a review that is under way. Other requests for the same right wait for its result: a GitOps controller
+// writes many objects at a time. A denied right is not remembered after that.
 type question struct {
-	answered chan struct{} // closed after the fields below are set
+	answered chan struct{} // closed once the fields below are set
 	allowed  bool
 	err      error
-	// abandoned means that the request which asked has ended, and the others ask themselves.
+	// abandoned means that the request which sent the review was canceled. The others then send one of their own.
 	abandoned bool
 }
 
@@ -113,8 +113,8 @@ func (r *reviewer) Allowed(ctx context.Context, user authenticationv1.UserInfo, 
 	}
 }
 
-// join returns the question that is under way, or a new one that the caller answers first; nil where the permission is
-// remembered.
+// join returns the review of a right that is under way, or a new one, which the caller must then send. It returns nil
+// if the right is remembered as allowed.
 func (r *reviewer) join(key [sha256.Size]byte) (q *question, isFirst bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -129,7 +129,7 @@ func (r *reviewer) join(key [sha256.Size]byte) (q *question, isFirst bool) {
 	return q, true
 }
 
-// answer reviews for all who wait for a question.
+// answer sends the review for all requests that wait for it.
 func (r *reviewer) answer(
 	ctx context.Context, key [sha256.Size]byte, q *question, review *authorizationv1.SubjectAccessReview,
 ) (bool, error) {
@@ -141,20 +141,20 @@ func (r *reviewer) answer(
 	}()
 	sent := r.options.Now()
 	q.allowed, q.err = r.review(ctx, review)
-	q.abandoned = ctx.Err() != nil // and true where the review panics
+	q.abandoned = ctx.Err() != nil // stays true if the review panics
 	if q.allowed {
 		r.remember(key, sent)
 	}
 	return q.allowed, q.err
 }
 
-// review sends a review, unless the API server has not responded a moment ago.
+// review sends a review, unless the API server has not responded recently.
 func (r *reviewer) review(ctx context.Context, review *authorizationv1.SubjectAccessReview) (bool, error) {
 	if !r.breaker.allow(r.options.Now()) {
 		return false, errors.New("SubjectAccessReview: the API server did not answer a moment ago")
 	}
 	responded := false
-	defer func() { // also where the call panics
+	defer func() { // runs even if the call panics
 		if !responded && ctx.Err() != nil {
 			r.breaker.abandon()
 			return
@@ -195,7 +195,8 @@ func (r *reviewer) create(
 	return reviewed.Status, nil
 }
 
-// remember removes what has expired, or else everything, where there is no room.
+// remember records an allowed right. If there is no room, it removes the expired ones, or all of them if none has
+// expired.
 func (r *reviewer) remember(key [sha256.Size]byte, sent time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
 )
 
-// authorizer decides whether the writer of a ChaosPod may do what it does.
+// authorizer decides whether the writer of a ChaosPod has the rights to what the ChaosPod does.
 type authorizer struct {
 	authorization.Entitlement[chaosv1.ChaosPod, *chaosv1.ChaosPod]
 	policy authorization.Policy
@@ -32,8 +32,8 @@ func newAuthorizer(reviewer authorization.Reviewer, policy authorization.Policy)
 	}}
 }
 
-// Validate refuses what the writer has no right to, and hosts that no writer may have probed. What an update leaves as it is
-// stays.
+// Validate refuses what the writer has no right to, and hosts that no writer may have probed. Hosts that an update does
+// not change stay.
 func (a *authorizer) Validate(ctx context.Context, req admission.Request, obj, old *chaosv1.ChaosPod) ([]string, field.ErrorList) {
 	if req.SubResource != "" || !obj.DeletionTimestamp.IsZero() {
 		return nil, nil
@@ -54,12 +54,12 @@ func starts(obj, old *chaosv1.ChaosPod) bool {
 
 func isSuspended(obj *chaosv1.ChaosPod) bool { return ptr.Deref(obj.Spec.Suspend, false) }
 
-// isDryRun is true by default.
+// isDryRun returns spec.dryRun, which is true by default.
 func isDryRun(obj *chaosv1.ChaosPod) bool { return ptr.Deref(obj.Spec.DryRun, true) }
 
-// needs lists the rights that a writer of spec needs: to do what the ChaosPod does, or to have a
-// ServiceAccount do it, and to see the pods that its status names. The pods of a selector and of a workload
-// change, so the rights are those to all pods of the namespace.
+// needs lists the rights that a writer of spec needs: to do what the ChaosPod does, and to see the pods that its status
+// names. With a ServiceAccount, the right to use it replaces the first. The pods of a selector or a workload change, so
+// the rights are for all pods of the namespace.
 func needs(spec *chaosv1.ChaosPodSpec, namespace string) []authorization.Need {
 	n := &authorization.Needs{Namespace: namespace}
 	at := field.NewPath("spec")

@@ -1,9 +1,8 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package chaospod is the admission of ChaosPods: webhook.go has the steps in their order, authorize.go
-// what a writer needs the right to, template.go whether the API server takes the pod of a template, warnings.go what the caches show
-// that a writer should know.
+// Package chaospod is the admission of ChaosPods. webhook.go has the steps in order. authorize.go lists the rights that
+// a writer needs. template.go tests the pod of a template by a dry run, and warnings.go warns of what the caches show.
 //
-// It decides nothing by itself that the rules of the kind can decide (internal/rules/chaospod).
+// It decides nothing that the rules of the kind can decide (internal/rules/chaospod).
 package chaospod

@@ -18,11 +18,12 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/chaospod"
 )
 
-// tryTimeout bounds the dry run: the webhooks of others are called for it.
+// tryTimeout bounds the dry run, which calls the webhooks of others.
 const tryTimeout = time.Second
 
-// tried returns what makes the pod of a template invalid, by a dry run. A quota, a policy or a missing right refuses a pod
-// only for now: the condition Ready tells it once the pod is created.
+// tried creates the pod of a template as a dry run, and returns what makes it invalid. It ignores a quota, a policy or
+// a missing right, which may refuse the pod only for now. The condition Ready reports such a refusal once the pod is
+// created.
 func (w *webhook) tried(ctx context.Context, obj, old *chaosv1.ChaosPod) field.ErrorList {
 	template := obj.Spec.Target.Template
 	if w.options.Pods == nil || template == nil || !obj.DeletionTimestamp.IsZero() ||

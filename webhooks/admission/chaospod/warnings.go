@@ -23,8 +23,7 @@ func (w *webhook) overlaps(ctx context.Context, obj *chaosv1.ChaosPod) []string 
 	return rules.Overlaps(obj, others.Items)
 }
 
-// budgets warns of PodDisruptionBudgets that never allow what obj evicts. A dry run asks the eviction API as
-// well.
+// budgets warns of PodDisruptionBudgets that never allow the evictions of obj. A dry run calls the eviction API too.
 func (w *webhook) budgets(ctx context.Context, obj *chaosv1.ChaosPod) []string {
 	if !rules.Evicts(&obj.Spec) {
 		return nil

@@ -25,9 +25,9 @@ type Options struct {
 	Policy authorization.Policy
 	// Reviewer reports what a writer may do.
 	Reviewer authorization.Reviewer
-	// Warnings reads what writers are warned of.
+	// Warnings reads what the warnings are about.
 	Warnings *warnings.Reader
-	// Pods tries the pods of templates by a dry run. Defaults to nil: none is tried.
+	// Pods creates the pods of templates as a dry run. Defaults to nil: they are not tested.
 	Pods corev1client.PodsGetter
 }
 
@@ -56,7 +56,8 @@ func (w *webhook) validate(ctx context.Context, req admission.Request, obj, old 
 
 	errs := rules.Validate(obj, old)
 	if len(errs) > 0 {
-		// A review of rights costs a call, and would be about fields that must change anyway.
+		// The rights are not reviewed for an invalid object: each review costs a request, and the object must change
+		// anyway.
 		return warnings, errs
 	}
 	more, errs := w.authorizer.Validate(ctx, req, obj, old)

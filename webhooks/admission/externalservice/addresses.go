@@ -18,18 +18,18 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
 )
 
-// Policy decides about addresses. It is an *egress.Policy.
+// Policy is an *egress.Policy.
 type Policy interface {
 	// Synced reports whether the ranges of the cluster are known.
 	Synced() bool
-	// CheckPorts returns whether an address may be published with all of its ports.
+	// CheckPorts returns whether an address may be published with all of these ports.
 	CheckPorts(q egress.Query, ports []uint16) egress.Verdict
 }
 
 var _ Policy = (*egress.Policy)(nil)
 
-// checkedAddress is a static address with the verdicts for any writer, and for one who has the right to
-// publish addresses of the cluster.
+// checkedAddress is a static address with two verdicts: for any writer, and for a writer with the right to publish
+// addresses of the cluster.
 type checkedAddress struct {
 	egress.Static
 	any, entitled egress.Verdict
@@ -39,7 +39,7 @@ func (c checkedAddress) path() *field.Path {
 	return field.NewPath("spec", "endpoints").Index(c.Endpoint).Child("addresses").Index(c.Address)
 }
 
-// check checks all static addresses. Texts that are no address are left to the rules of the kind.
+// check checks all static addresses. It ignores texts that are not addresses, which the rules of the kind refuse.
 func (a *authorizer) check(req admission.Request, obj, old *networkingv1.ExternalService) []checkedAddress {
 	var all []checkedAddress
 	for _, static := range egress.StaticAddresses(&obj.Spec) {
@@ -69,9 +69,9 @@ func split(all []checkedAddress) (denied, inCluster []checkedAddress) {
 	return denied, inCluster
 }
 
-// addresses refuses addresses that no user may publish, addresses of the cluster that the writer may not, and
-// an approval that Stamp would not have given. Mutating webhooks of others ran after ours, so only an approval
-// that was stored before counts, or the writer's own, who has the right.
+// addresses refuses addresses that no user may publish, addresses of the cluster that the writer may not publish, and
+// forged approvals. Mutating webhooks of others may have run after Stamp. So an approval counts only if it was stored
+// before, or is by the writer, who has the right.
 func (a *authorizer) addresses(
 	ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService,
 ) ([]string, field.ErrorList) {
@@ -79,7 +79,7 @@ func (a *authorizer) addresses(
 	given := authorization.Approval(obj)
 	claimed := given != "" && given != kept(obj, old)
 	if len(egress.StaticAddresses(&obj.Spec)) == 0 {
-		return nil, nil // there is nothing to approve
+		return nil, nil // nothing needs an approval
 	}
 	if !a.policy.Synced() {
 		if same && !claimed {
@@ -126,7 +126,7 @@ func (a *authorizer) addresses(
 	return warnings, errs
 }
 
-// refusals refuses the addresses that no user may publish, except those that were there before.
+// refusals returns an error for each address that no user may publish, except for those that were stored before.
 func refusals(denied []checkedAddress, obj, old *networkingv1.ExternalService) field.ErrorList {
 	var errs field.ErrorList
 	for _, c := range denied {
@@ -143,8 +143,8 @@ func refusals(denied []checkedAddress, obj, old *networkingv1.ExternalService) f
 	return errs
 }
 
-// wasThere reports whether the stored object has the address with the same ports already, and is not resumed by
-// this update.
+// wasThere reports whether the stored object has the address with the same ports, and this update does not resume the
+// object.
 func wasThere(c checkedAddress, obj, old *networkingv1.ExternalService) bool {
 	if old == nil || resumed(obj, old) {
 		return false
@@ -154,8 +154,8 @@ func wasThere(c checkedAddress, obj, old *networkingv1.ExternalService) bool {
 	})
 }
 
-// unapproved warns of addresses that became the cluster's after they were written: they are not published
-// until a user with the right writes the object.
+// unapproved warns of addresses that became part of the cluster after they were written. They are not published until a
+// user with the right writes the object.
 func unapproved(obj *networkingv1.ExternalService, inCluster []checkedAddress) []string {
 	if len(inCluster) == 0 || egress.Approved(obj) {
 		return nil

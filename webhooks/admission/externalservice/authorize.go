@@ -20,16 +20,16 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
 )
 
-// authorizer decides whether the writer of an ExternalService may have it do what it does.
+// authorizer decides whether the writer of an ExternalService has the rights to what the ExternalService does.
 type authorizer struct {
 	policy   Policy
 	reviewer authorization.Reviewer
 	services ServiceReader
 }
 
-// Stamp returns the annotation with the approval of the addresses of the cluster in obj. A user who leaves
-// addresses and ports as they are keeps the approval that is there; otherwise the writer must have the right.
-// Without it, or where no address is in the cluster, there is no approval.
+// Stamp returns the annotation with the approval of the addresses of the cluster in obj. If a user does not change
+// addresses and ports, the stored approval stays. Otherwise the writer needs the right. Without the right, or without
+// addresses in the cluster, there is no approval.
 func (a *authorizer) Stamp(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) (map[string]string, error) {
 	same := unchanged(obj, old)
 	switch {
@@ -47,7 +47,7 @@ func (a *authorizer) Stamp(ctx context.Context, req admission.Request, obj, old 
 	}
 	lacking, err := a.lacking(ctx, req)
 	switch {
-	case err != nil && same: // it was not approved before, and is not refused for that now
+	case err != nil && same: // it was not approved before, so that it is not refused now
 		return authorization.Stamp(""), nil
 	case err != nil:
 		return nil, authorization.RetryLater(req, authorization.Unknown(req, err))
@@ -57,8 +57,8 @@ func (a *authorizer) Stamp(ctx context.Context, req admission.Request, obj, old 
 	return authorization.Stamp(egress.Approval(obj, req.UserInfo.Username)), nil
 }
 
-// Validate refuses what the writer has no right to, and what no user may have. What an update leaves as it is
-// may stay while something else is repaired.
+// Validate refuses what the writer has no right to, and what no user may have. What an update does not change may stay,
+// so that a user can repair another field.
 func (a *authorizer) Validate(
 	ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService,
 ) ([]string, field.ErrorList) {
@@ -76,8 +76,8 @@ func (a *authorizer) Validate(
 	return warnings, append(errs, conflict...)
 }
 
-// publishing returns the rights that a user needs who publishes an address of the cluster: with these, the
-// user could do so without Fairlead.
+// publishing returns the rights that a user needs to publish an address of the cluster. With these, the user could do
+// so without Fairlead.
 func publishing(namespace string) []authorizationv1.ResourceAttributes {
 	return []authorizationv1.ResourceAttributes{
 		{Namespace: namespace, Verb: "create", Version: "v1", Resource: "services"},
@@ -85,7 +85,7 @@ func publishing(namespace string) []authorizationv1.ResourceAttributes {
 	}
 }
 
-// lacking returns the resources that the writer may not create, and so must not have created.
+// lacking returns the resources that the writer may not create.
 func (a *authorizer) lacking(ctx context.Context, req admission.Request) ([]string, error) {
 	var lacking []string
 	for _, right := range publishing(req.Namespace) {
@@ -104,8 +104,8 @@ func (a *authorizer) lacking(ctx context.Context, req admission.Request) ([]stri
 	return lacking, nil
 }
 
-// secret requires the right to get the Secret of the health check: the operator reads it for the writer, and
-// the result of a check shows what is in it.
+// secret requires the right to get the Secret of the health check. The operator reads it for the writer, and the
+// results of checks reveal something about it.
 func (a *authorizer) secret(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) field.ErrorList {
 	name := caSecret(obj)
 	if name == "" || old != nil && caSecret(old) == name && !resumed(obj, old) {
@@ -116,7 +116,7 @@ func (a *authorizer) secret(ctx context.Context, req admission.Request, obj, old
 		fmt.Sprintf("get the Secret %q in namespace %q, which the operator would read; ask for the right to get it, or leave caSecretName out", name, req.Namespace))
 }
 
-// adoption requires the right to update the Service that the object is to take over.
+// adoption requires the right to update the Service that the object asks to take over.
 func (a *authorizer) adoption(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) field.ErrorList {
 	if !rules.Adopts(obj) || old != nil && rules.Adopts(old) && !resumed(obj, old) {
 		return nil
@@ -129,12 +129,13 @@ func (a *authorizer) adoption(ctx context.Context, req admission.Request, obj, o
 		fmt.Sprintf("update the Service %q in namespace %q, which the operator would take over; ask for the right to update it, or leave the annotation out", obj.Name, req.Namespace))
 }
 
-// updateService is the right to update the Service of an object.
+// updateService returns the right to update the Service of an object.
 func updateService(req admission.Request, obj *networkingv1.ExternalService) authorizationv1.ResourceAttributes {
 	return authorizationv1.ResourceAttributes{Namespace: req.Namespace, Verb: "update", Version: "v1", Resource: "services", Name: obj.Name}
 }
 
-// fault requires the right to update EndpointSlices, which an injected fault does. To end one needs no right.
+// fault requires the right to update EndpointSlices, since an injected fault updates them. To end a fault needs no
+// right.
 func (a *authorizer) fault(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) field.ErrorList {
 	fault := obj.Annotations[networkingv1.InjectFaultAnnotation]
 	if fault == "" || old != nil && old.Annotations[networkingv1.InjectFaultAnnotation] == fault {
@@ -146,7 +147,7 @@ func (a *authorizer) fault(ctx context.Context, req admission.Request, obj, old 
 		fmt.Sprintf("update endpointslices.discovery.k8s.io in namespace %q, which the operator would do to inject the fault; ask for that right, or leave the annotation out", req.Namespace))
 }
 
-// require refuses the field where the writer lacks the right. The refusal names what the user may not do.
+// require returns an error for the field if the writer lacks the right. The error names the right.
 func (a *authorizer) require(
 	ctx context.Context, req admission.Request, path *field.Path, right authorizationv1.ResourceAttributes, refusal string,
 ) field.ErrorList {
@@ -167,13 +168,13 @@ func caSecret(es *networkingv1.ExternalService) string {
 	return ""
 }
 
-// unchanged reports whether obj publishes the static addresses that old published.
+// unchanged reports whether obj publishes the same static addresses as old.
 func unchanged(obj, old *networkingv1.ExternalService) bool {
 	return old != nil && !resumed(obj, old) && !checksOtherwise(obj, old) && egress.Digest(&obj.Spec) == egress.Digest(&old.Spec)
 }
 
-// kept returns the approval that obj has without a right of its writer: that of old, which covers obj if obj publishes
-// what old published and old was approved.
+// kept returns the approval that obj has even if its writer lacks the right. It is that of old, if obj publishes what
+// old published.
 func kept(obj, old *networkingv1.ExternalService) string {
 	if unchanged(obj, old) && egress.Approved(old) {
 		return egress.KeptApproval(obj, old)
@@ -181,14 +182,14 @@ func kept(obj, old *networkingv1.ExternalService) string {
 	return authorization.Approval(old)
 }
 
-// checksOtherwise reports whether the health check of obj sends something else to the static addresses than
-// that of old. To put an endpoint back into service, or to prefer it, is not to choose what is reached.
+// checksOtherwise reports whether the health check of obj sends something else to the static addresses than that of
+// old. To activate an endpoint, or to change its priority, does not count.
 func checksOtherwise(obj, old *networkingv1.ExternalService) bool {
 	return egress.Digest(&obj.Spec) != "" && obj.Spec.HealthCheck != nil &&
 		!equality.Semantic.DeepEqual(checkOf(obj), checkOf(old))
 }
 
-// checkOf returns what a health check sends, regardless of its intervals; nil where there is none.
+// checkOf returns what a health check sends, without its intervals; nil if there is no health check.
 func checkOf(es *networkingv1.ExternalService) *common.Check {
 	defaulted := &networkingv1.ExternalService{Spec: *es.Spec.DeepCopy()}
 	rules.Default(defaulted)

@@ -1,10 +1,10 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package externalservice is the admission of ExternalServices: webhook.go has the steps in their order,
-// authorize.go what a writer needs the right to, addresses.go which addresses may be published, service.go
-// whose Service may be taken, and warnings.go what the caches show that a writer should know.
+// Package externalservice is the admission of ExternalServices. webhook.go has the steps in order. authorize.go lists
+// the rights that a writer needs, and addresses.go the addresses that may be published. service.go decides whose
+// Service may be taken, and warnings.go warns of what the caches show.
 //
-// It decides nothing by itself that the rules of the kind can decide (internal/rules/externalservice); what an
-// address is, internal/egress decides.
+// It decides nothing that the rules of the kind (internal/rules/externalservice) or the egress policy (internal/egress)
+// can decide.
 package externalservice

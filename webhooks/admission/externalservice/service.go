@@ -21,7 +21,7 @@ import (
 
 // ServiceReader reads any Service.
 type ServiceReader interface {
-	// Service fails with a NotFound where there is none.
+	// Service returns a NotFound error if there is no such Service.
 	Service(ctx context.Context, namespace, name string) (*corev1.Service, error)
 }
 
@@ -39,9 +39,9 @@ func (r serviceReader) Service(ctx context.Context, namespace, name string) (*co
 	return r.client.CoreV1().Services(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// service refuses to create an object whose Service has another owner. The writer of an update is only warned,
-// since names do not change. A failure to read is a warning as well: the reconciler never takes such a Service
-// over, whatever is decided here.
+// service refuses to create an object whose Service has another owner. For an update it only warns, since names do not
+// change. If the Service cannot be read, it warns as well: the reconciler never takes over a foreign Service, whatever
+// admission decides.
 func (a *authorizer) service(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) (string, field.ErrorList) {
 	if obj.Name == "" || old != nil && old.Status.ServiceRef != nil {
 		return "", nil
@@ -70,8 +70,8 @@ func (a *authorizer) service(ctx context.Context, req admission.Request, obj, ol
 	return "", field.ErrorList{field.Forbidden(field.NewPath("metadata", "name"), detail)}
 }
 
-// abandoned requires the right to update a Service that an ExternalService of this name has left without orphaning it, such
-// as one that was restored from a backup before the object: the reconciler takes it over.
+// abandoned requires the right to update a Service that an ExternalService of this name left without orphaning it. Such
+// a Service may have been restored from a backup before the object. The reconciler takes it over.
 func (a *authorizer) abandoned(
 	ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService,
 ) (string, field.ErrorList) {
@@ -82,8 +82,8 @@ func (a *authorizer) abandoned(
 		fmt.Sprintf("update the Service %q in namespace %q, which an earlier object of this name has left and the operator would take over; ask for the right to update it, choose another name, or delete that Service first", obj.Name, req.Namespace))
 }
 
-// ofEarlier reports whether a Service belongs to an object of the same name that was deleted: garbage
-// collection is about to delete it.
+// ofEarlier reports whether a Service belongs to a deleted object of the same name, so that the garbage collector is
+// about to delete it.
 func ofEarlier(service *corev1.Service, obj *networkingv1.ExternalService) bool {
 	owner := metav1.GetControllerOf(service)
 	return owner != nil && owner.Kind == "ExternalService" && owner.Name == obj.Name &&

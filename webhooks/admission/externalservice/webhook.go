@@ -25,10 +25,9 @@ type Options struct {
 	Reviewer authorization.Reviewer
 	// Services reads the Services of the cluster.
 	Services ServiceReader
-	// Finalize adds the finalizer of the reconciler to an object that is created, which saves the reconciler a write
-	// before it publishes the object, and to one that is updated without it, as by a replace. Only a process that
-	// reconciles every namespace may: where no reconciler looks, an object with a finalizer could not be deleted.
-	// Defaults to false.
+	// Finalize adds the reconciler's finalizer to objects that are created, which saves the reconciler a write. It also
+	// adds it to objects that are updated without it, such as by a replace. Set it only in a process that reconciles
+	// every namespace: without a reconciler, an object with a finalizer cannot be deleted. Defaults to false.
 	Finalize bool
 }
 
@@ -58,7 +57,8 @@ func (w *webhook) validate(ctx context.Context, req admission.Request, obj, old 
 
 	errs := rules.Validate(obj, old)
 	if len(errs) > 0 {
-		// A review of rights costs a call, and would be about fields that must change anyway.
+		// The rights are not reviewed for an invalid object: each review costs a request, and the object must change
+		// anyway.
 		return warnings, errs
 	}
 	more, errs := w.authorizer.Validate(ctx, req, obj, old)

@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
 )
 
-// approvals are the rights that a writer needs who approves restarts, or has them wait for no approval any more. They are apart
-// from those of the policy, in both directions: who may write it, or what it watches, need not be who approves.
+// approvals returns the rights that a writer needs to approve restarts, or to remove the gate that holds them. They are
+// independent of the rights to write the policy: a user may have either without the other.
 func approvals(req admission.Request, obj, old *autorebootv1.RebootPolicy) []authorization.Need {
 	n := &collector{authorization.Needs{Namespace: req.Namespace}}
 	var before string
@@ -30,7 +30,8 @@ func approvals(req admission.Request, obj, old *autorebootv1.RebootPolicy) []aut
 	return n.List
 }
 
-// ungated is the right to remove the gate that waits for approvals. The name of the gate means nothing.
+// ungated returns the right to remove the gate of type Approval, if the update does so. To rename the gate needs no
+// right.
 func ungated(path *field.Path, spec, old *autorebootv1.RebootPolicySpec, namespace, name string) []authorization.Need {
 	n := &collector{authorization.Needs{Namespace: namespace}}
 	if waitsForApproval(old) && !waitsForApproval(spec) {

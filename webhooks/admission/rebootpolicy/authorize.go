@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
 )
 
-// authorizer decides whether the writer of a RebootPolicy may do what it does.
+// authorizer decides whether the writer of a RebootPolicy has the rights to what the policy does.
 type authorizer struct {
 	authorization.Entitlement[autorebootv1.RebootPolicy, *autorebootv1.RebootPolicy]
 	policy authorization.Policy
@@ -44,8 +44,7 @@ func (a *authorizer) Validate(ctx context.Context, req admission.Request, obj, o
 	return warnings, append(errs, a.hosts(req, obj, old)...)
 }
 
-// starts reports whether obj is no longer suspended, no longer a dry run, or restarts from now on for injected faults as
-// well.
+// starts reports whether obj is no longer suspended, is no longer a dry run, or now restarts for injected faults too.
 func starts(obj, old *autorebootv1.RebootPolicy) bool {
 	return ptr.Deref(old.Spec.Suspend, false) && !ptr.Deref(obj.Spec.Suspend, false) ||
 		ptr.Deref(old.Spec.DryRun, false) && !ptr.Deref(obj.Spec.DryRun, false) ||

@@ -26,12 +26,12 @@ type ClusterOptions struct {
 	Reviewer authorization.Reviewer
 	// Workloads are the kinds of other projects that may be targets.
 	Workloads []workloadkinds.Kind
-	// Unavailable is why no ClusterRebootPolicy can be created here; "" where it can.
+	// Unavailable is why no ClusterRebootPolicy can be created here; "" if it can.
 	Unavailable string
 }
 
-// NewCluster returns the handlers of both webhooks of ClusterRebootPolicies by path. The writer of one needs the rights of
-// its template in all namespaces: they are reviewed once for all. Hosts of probes are vetted in the policies that are made.
+// NewCluster returns the handlers of both webhooks of ClusterRebootPolicies by path. A writer needs the rights of the
+// template in all namespaces, which one review covers. The hosts of probes are checked when the policies are created.
 func NewCluster(o ClusterOptions) map[string]http.Handler {
 	authorizer := &authorization.Entitlement[autorebootv1.ClusterRebootPolicy, *autorebootv1.ClusterRebootPolicy]{
 		Reviewer: o.Reviewer,

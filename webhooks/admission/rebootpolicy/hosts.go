@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
 )
 
-// hostsOf returns the addresses that are probed instead of the pods, or while a restart is in flight.
+// hostsOf returns the addresses that probes of triggers and of the verification name.
 func hostsOf(spec *autorebootv1.RebootPolicySpec) authorization.Hosts {
 	var hosts authorization.Hosts
 	for i := range spec.Triggers {
@@ -27,7 +27,7 @@ func hostsOf(spec *autorebootv1.RebootPolicySpec) authorization.Hosts {
 	return hosts
 }
 
-// hosts refuses addresses that no writer may have probed. What an update leaves as it is stays.
+// hosts refuses addresses that no writer may have probed. Addresses that an update does not change stay.
 func (a *authorizer) hosts(req admission.Request, obj, old *autorebootv1.RebootPolicy) field.ErrorList {
 	var stored authorization.Hosts
 	if old != nil && !starts(obj, old) {

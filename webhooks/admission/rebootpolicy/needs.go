@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
 )
 
-// What can be written instead of a field that needs a right, beside what authorization names.
+// The remedies of fields that need a right, in addition to those of package authorization.
 const (
 	withoutSource  = "leave the source out"
 	withoutTrigger = "leave the trigger out"
@@ -24,11 +24,11 @@ const (
 // collector collects the needs of a spec.
 type collector struct{ authorization.Needs }
 
-// needs lists the rights that a writer of spec needs: to do what the policy does, or to have a ServiceAccount
-// do it, and to see what the policy's status shows of what the operator reads. What a workload refers to
-// (discovery Referenced) needs no right of its own: the status only shows that it changed, and a user who may
-// patch the workload, or have it patched, can make it refer to anything.
-// The spec is at a path of its object; namespace is "" for that of a template, which is for all namespaces.
+// needs lists the rights that a writer of spec needs: to do what the policy does, and to see what its status reveals.
+// With a ServiceAccount, the right to use it replaces the first. References of a workload (discovery Referenced) need
+// no right. The status only shows that they changed, and a user who may patch the workload can make it refer to
+// anything. at is the path of the spec in its object. namespace is "" for the spec of a template, which is for all
+// namespaces.
 func needs(at *field.Path, spec *autorebootv1.RebootPolicySpec, namespace string) []authorization.Need {
 	n := &collector{authorization.Needs{Namespace: namespace}}
 	n.restarts(at, spec)
@@ -44,9 +44,8 @@ func needs(at *field.Path, spec *autorebootv1.RebootPolicySpec, namespace string
 	return n.List
 }
 
-// restarts adds what restarting the targets needs. The rights of a ServiceAccount are reviewed at every
-// restart, so that its name needs only the right to use it; the targets are still read in the operator's
-// name.
+// restarts adds what restarting the targets needs. The API server reviews the rights of a ServiceAccount at every
+// restart, so its name needs only the right to use it. The operator still reads the targets in its own name.
 func (n *collector) restarts(at *field.Path, spec *autorebootv1.RebootPolicySpec) {
 	evicts := spec.Strategy != nil && spec.Strategy.Type == autorebootv1.StrategyEvict
 	switch account := spec.ServiceAccountName; {
@@ -74,7 +73,8 @@ func (n *collector) restarts(at *field.Path, spec *autorebootv1.RebootPolicySpec
 	}
 }
 
-// runs adds what a restart of a CronJob or a Job does: a Job is created from what is read, and a Job is deleted before.
+// runs adds what a restart of a CronJob or a Job needs. It creates a Job from the object that it reads, and deletes an
+// old Job before.
 func (n *collector) runs(path *field.Path, remedy string, kind common.WorkloadKind, name string) {
 	n.Add(path, remedy, reading(name), common.BatchGroup, kind.Resource(), "", name)
 	n.Add(path, remedy, "create", common.BatchGroup, common.WorkloadJob.Resource(), "", "")
@@ -103,12 +103,13 @@ func (n *collector) trigger(path *field.Path, t *autorebootv1.Trigger) {
 	}
 }
 
-// gate adds the right to read what decides whether a gate is open: the policy's status shows it. A type that is
-// not listed here takes every right, so that one which is added without its right is open to administrators alone.
+// gate adds the right to read what opens the gate, since the policy's status shows it. A type that is not listed here
+// needs every right: a new type without rights of its own is thus open to administrators only.
 func (n *collector) gate(path *field.Path, g *autorebootv1.Gate) {
 	switch {
 	case g.Type == autorebootv1.GateApproval, g.PrometheusQueryEmpty != nil:
-		// The one reads nothing; of the other, the administrator has named the server and what of it a namespace may ask.
+		// An approval reads nothing. For a Prometheus query, an administrator has named the server and what a namespace may
+		// query.
 	case g.NoPods != nil:
 		n.Add(path, withoutGate, "list", "", "pods", "", "")
 	case g.Condition != nil:
@@ -119,8 +120,8 @@ func (n *collector) gate(path *field.Path, g *autorebootv1.Gate) {
 	}
 }
 
-// sourceOf returns the resource that a source is read from, and the name of one object; every resource for a kind that is not
-// listed here. What pods have mounted of a SecretProviderClass is in an object for each pod.
+// sourceOf returns the resource that a source is read from, and the name of one object. It returns every resource for a
+// kind that is not listed here. For a SecretProviderClass, each pod has an object with what it has mounted.
 func sourceOf(s *autorebootv1.ConfigSource) (group, resource, name string) {
 	name = nameOf(s.Name, s.Selector)
 	switch s.Kind {
@@ -135,8 +136,8 @@ func sourceOf(s *autorebootv1.ConfigSource) (group, resource, name string) {
 	}
 }
 
-// nameOf returns the one object that is meant, or "" for any: which objects a selector matches is decided by
-// those who set their labels.
+// nameOf returns the name of the one object that is selected, or "" for any. Which objects a selector matches depends
+// on the users who set their labels.
 func nameOf(name string, selector *common.LabelSelector) string {
 	if selector != nil {
 		return ""
@@ -144,7 +145,7 @@ func nameOf(name string, selector *common.LabelSelector) string {
 	return name
 }
 
-// reading returns the verb that reads one object, or those of a namespace.
+// reading returns the verb that reads one object, or all objects of a namespace.
 func reading(name string) string {
 	if name == "" {
 		return "list"

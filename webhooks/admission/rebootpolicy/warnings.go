@@ -26,8 +26,8 @@ func (w *webhook) overlaps(ctx context.Context, obj *autorebootv1.RebootPolicy) 
 	return rules.Overlaps(obj, others.Items)
 }
 
-// budgets warns of PodDisruptionBudgets that never allow what obj evicts, of those that protect what it is to restart because it
-// is stuck, and of Deployments that have no pod meanwhile.
+// budgets warns of PodDisruptionBudgets that never allow the evictions of obj, or that protect workloads that it
+// restarts because they hang. It also warns of Deployments that have no pod during a restart.
 func (w *webhook) budgets(ctx context.Context, obj *autorebootv1.RebootPolicy) []string {
 	if !rules.Evicts(&obj.Spec) {
 		return nil
@@ -65,7 +65,7 @@ func (w *webhook) rollouts(ctx context.Context, obj *autorebootv1.RebootPolicy) 
 	return texts
 }
 
-// selects reports whether a target of a spec is this workload.
+// selects reports whether a workload is a target of a spec.
 func selects(spec *autorebootv1.RebootPolicySpec, kind common.WorkloadKind, name string, set labels.Set) bool {
 	for i := range spec.Targets {
 		t := &spec.Targets[i]

@@ -27,7 +27,7 @@ type Options struct {
 	Policy authorization.Policy
 	// Reviewer reports what a writer may do.
 	Reviewer authorization.Reviewer
-	// Warnings reads what writers are warned of.
+	// Warnings reads what the warnings are about.
 	Warnings *warnings.Reader
 	// Workloads are the kinds of other projects that may be targets.
 	Workloads []workloadkinds.Kind
@@ -64,14 +64,16 @@ func (w *webhook) validate(ctx context.Context, req admission.Request, obj, old 
 	}
 	errs = append(errs, unconfigured(field.NewPath("spec"), w.options.Workloads, &obj.Spec, was)...)
 	if len(errs) > 0 {
-		// A review of rights costs a call, and would be about fields that must change anyway.
+		// The rights are not reviewed for an invalid object: each review costs a request, and the object must change
+		// anyway.
 		return warnings, errs
 	}
 	more, errs := w.authorizer.Validate(ctx, req, obj, old)
 	return append(warnings, more...), errs
 }
 
-// unconfigured refuses targets of kinds that the operator's configuration does not have, unless the old spec had the kind already.
+// unconfigured refuses targets of kinds that the operator's configuration does not have, unless the old spec has the
+// kind too.
 func unconfigured(at *field.Path, configured []workloadkinds.Kind, spec, old *autorebootv1.RebootPolicySpec) (errs field.ErrorList) {
 	var known []common.WorkloadKind
 	if old != nil {

@@ -23,8 +23,8 @@ type BudgetRule func([]rules.Evicted, []policyv1.PodDisruptionBudget) []string
 // budgetsTimeout bounds the read of PodDisruptionBudgets.
 const budgetsTimeout = time.Second
 
-// Budgets warns by rule of the PodDisruptionBudgets of what an object selects. Selects is called with each workload and its
-// own labels.
+// Budgets returns the warnings of rule about the PodDisruptionBudgets of selected workloads. selects is called with
+// each workload and its own labels.
 func (r *Reader) Budgets(ctx context.Context, namespace string, rule BudgetRule, selects func(*rules.Evicted, labels.Set) bool) []string {
 	evicted := r.evicted(ctx, namespace, selects)
 	if len(evicted) == 0 {
@@ -40,8 +40,8 @@ func (r *Reader) Budgets(ctx context.Context, namespace string, rule BudgetRule,
 	return rule(evicted, list.Items)
 }
 
-// LonePods warns of Deployments of one replica, whose only pod an object evicts: nothing takes its place before. Selects is
-// called as by Budgets; what begins each warning.
+// LonePods warns of Deployments with one replica: if its pod is evicted, none serves until the next one is ready.
+// selects is called as by Budgets. Each warning begins with what.
 func (r *Reader) LonePods(ctx context.Context, namespace, what string, selects func(*rules.Evicted, labels.Set) bool) []string {
 	var texts []string
 	for _, w := range r.evicted(ctx, namespace, selects) {
@@ -52,8 +52,8 @@ func (r *Reader) LonePods(ctx context.Context, namespace, what string, selects f
 	return texts
 }
 
-// evicted returns the workloads of a namespace that are selected now. ReplicaSets are not among them: only
-// their metadata is cached.
+// evicted returns the workloads of a namespace that are selected now. ReplicaSets are not included: only their metadata
+// is cached.
 func (r *Reader) evicted(ctx context.Context, namespace string, selects func(*rules.Evicted, labels.Set) bool) []rules.Evicted {
 	var selected []rules.Evicted
 	add := func(kind string, o client.Object, pods map[string]string, replicas int32) {

@@ -21,7 +21,7 @@ type Options struct {
 	Logger logr.Logger
 }
 
-// Reader reads the caches that SetCaches has set last, and nothing while there are none.
+// Reader reads the caches of the last SetCaches. Before that, it reads nothing.
 type Reader struct {
 	options Options
 	caches  atomic.Pointer[caches]
@@ -40,19 +40,17 @@ func NewReader(o Options) *Reader {
 	return &Reader{options: o}
 }
 
-// SetCaches lets it read from now on. Own has synced, and holds the objects of Fairlead. Cluster holds
-// workloads and pods; it is nil where these are not cached, as in a replica that only serves webhooks, and
-// need not have synced.
+// SetCaches sets the caches to read. own must have synced, and holds the objects of Fairlead. cluster holds workloads
+// and pods, and need not have synced. It is nil if these are not cached, as in a replica that only serves webhooks.
 func (r *Reader) SetCaches(own client.Reader, cluster cache.Cache) {
 	r.caches.Store(&caches{own, cluster})
 }
 
-// DropCaches keeps it from reading.
+// DropCaches removes the caches. Nothing is read until the next SetCaches.
 func (r *Reader) DropCaches() { r.caches.Store(nil) }
 
-// List reads objects of Fairlead, and reports whether they could be read: not where only other namespaces are
-// watched. The items are the cache's own and must not be changed, which spares copying a namespace per
-// request.
+// List reads objects of Fairlead, and reports whether they could be read. They cannot be if only other namespaces are
+// watched. The items belong to the cache and must not be changed: this saves a copy for each request.
 func (r *Reader) List(ctx context.Context, into client.ObjectList, namespace string) bool {
 	caches := r.caches.Load()
 	if caches == nil {
@@ -65,8 +63,8 @@ func (r *Reader) List(ctx context.Context, into client.ObjectList, namespace str
 	return true
 }
 
-// ListCluster reads a kind of the cluster, and reports whether it could be read. The items are the cache's
-// own and must not be changed. An empty namespace means all.
+// ListCluster reads a kind of the cluster, and reports whether it could be read. The items belong to the cache and must
+// not be changed. An empty namespace means all.
 func (r *Reader) ListCluster(ctx context.Context, namespace string, kind client.Object, into client.ObjectList) bool {
 	caches := r.caches.Load()
 	if caches == nil || caches.cluster == nil {

@@ -1,9 +1,8 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package clientca keeps the authorities that sign the certificates of the webhooks' callers, as a
-// PEM file has them, and follows the file. What cannot be used changes nothing: the last good
-// authorities stay.
+// Package clientca reads the authorities of the webhooks' callers from a PEM file, and follows the file. If the file
+// becomes unusable, the last good authorities stay.
 //
-// It judges no caller, makes no certificate, and writes nothing.
+// It verifies no caller, creates no certificate, and writes nothing.
 package clientca

@@ -18,8 +18,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/metrics"
 )
 
-// interval is how often the file is read. Authorities are added long before a certificate of theirs is used,
-// and reading cannot break as a watch can.
+// interval is how often the file is read. Reading it is more robust than a watch, and fast enough: authorities are
+// added long before a certificate of theirs is used.
 const interval = 5 * time.Second
 
 // Options of a File.
@@ -38,7 +38,7 @@ const (
 	failed  = "failed"
 )
 
-// File is the authorities that a file holds. Its methods may be called from any goroutine.
+// File holds the authorities that a file lists. Its methods are safe for concurrent use.
 type File struct {
 	options Options
 	current atomic.Pointer[authorities]
@@ -46,8 +46,8 @@ type File struct {
 	expiry  prometheus.Gauge
 }
 
-// New reads the file, which must be good: without it no caller would be trusted, and the webhooks
-// would refuse everything.
+// New reads the file. A file that cannot be used is an error: no caller would be trusted, and the webhooks would refuse
+// everything.
 func New(o Options) (*File, error) {
 	if o.Path == "" {
 		return nil, errors.New("authorities of the webhooks' clients: no file is given")
@@ -77,7 +77,7 @@ func New(o Options) (*File, error) {
 	return f, nil
 }
 
-// Pool returns the authorities as they are now.
+// Pool returns the current authorities.
 func (f *File) Pool() *x509.CertPool { return f.current.Load().pool }
 
 // Run follows the file until the context ends.
@@ -95,8 +95,8 @@ func (f *File) Run(ctx context.Context) error {
 	}
 }
 
-// reload takes up what the file holds now, and returns what was wrong with it, which is said and
-// counted once.
+// reload reads the file again. It returns the error that it found, as text; complaint is that of the previous call. It
+// logs and counts each error once.
 func (f *File) reload(complaint string) string {
 	found, err := read(f.options.Path)
 	switch {

@@ -17,7 +17,7 @@ import (
 // maxBytes bounds the file. A certificate takes 1 to 2 KB.
 const maxBytes = 1 << 20
 
-// authorities are what a file was found to hold.
+// authorities are the contents of a file.
 type authorities struct {
 	text   []byte
 	pool   *x509.CertPool
@@ -28,7 +28,7 @@ type authorities struct {
 func read(path string) (*authorities, error) {
 	file, err := os.Open(path) //nolint:gosec // the administrator names the file
 	if err != nil {
-		return nil, err // names the file
+		return nil, err // the error names the file
 	}
 	text, err := io.ReadAll(io.LimitReader(file, maxBytes+1))
 	if err := errors.Join(err, file.Close()); err != nil {
@@ -44,8 +44,7 @@ func read(path string) (*authorities, error) {
 	return found, nil
 }
 
-// parse reads PEM text that holds certificates of authorities and nothing else. Anything else is
-// refused, since it is a mistake.
+// parse parses PEM text with certificates of authorities. Anything else in the text is an error, since it is a mistake.
 func parse(text []byte) (*authorities, error) {
 	certificates, err := pemfile.ParseCertificates(text)
 	if err != nil {

@@ -18,38 +18,37 @@ import (
 )
 
 const (
-	// DefaultPageSize is how many objects are listed at a time.
+	// DefaultPageSize is the number of objects in a page of a LIST.
 	DefaultPageSize = 500
-	// DefaultConvertTimeout is how long a LIST may take that has objects converted. While one of them
-	// cannot be, the API server never answers it well, and asks to try again for a minute and more.
+	// DefaultConvertTimeout bounds a LIST whose objects must be converted. If one object cannot be converted, the LIST fails: the API
+	// server then asks the client to retry for more than a minute.
 	DefaultConvertTimeout = 15 * time.Second
-	// DefaultMaxUnreadable bounds the objects of a kind that are named since they cannot be read.
+	// DefaultMaxUnreadable is how many unreadable objects of a kind are reported by name.
 	DefaultMaxUnreadable = 100
-	// readers is how many objects are asked for by name at a time.
+	// readers is how many objects are read by name at the same time.
 	readers = 8
 )
 
-// Options of a Cluster.
+// Options of New.
 type Options struct {
-	// Config is how the API server is reached; required.
+	// Config is the configuration of the client of the API server. Required.
 	Config *rest.Config
-	// Name is what findings call the cluster. Defaults to "cluster".
+	// Name is the name of the cluster in findings. Defaults to "cluster".
 	Name string
-	// Namespace is the one whose objects are checked. Defaults to all.
+	// Namespace restricts the check to the objects of one namespace. Defaults to all namespaces.
 	Namespace string
-	// PageSize is how many objects are listed at a time. Defaults to DefaultPageSize.
+	// PageSize is the number of objects in a page of a LIST. Defaults to DefaultPageSize.
 	PageSize int
-	// ConvertTimeout bounds a LIST at a version that is not the stored one. Default
-	// DefaultConvertTimeout.
+	// ConvertTimeout bounds a LIST at a version other than the stored one. Defaults to DefaultConvertTimeout.
 	ConvertTimeout time.Duration
-	// MaxUnreadable bounds the objects of a kind and version that are named since they cannot be read;
-	// then no more are asked for. Defaults to DefaultMaxUnreadable.
+	// MaxUnreadable is how many unreadable objects of a kind and version are reported by name. The others are not read. Defaults to
+	// DefaultMaxUnreadable.
 	MaxUnreadable int
 	// Disabled are the ids of checks whose findings are not reported. Defaults to none.
 	Disabled map[string]bool
 }
 
-// Cluster is what is checked.
+// Cluster checks the objects that a cluster has stored.
 type Cluster struct {
 	options Options
 	client  rest.Interface
@@ -59,7 +58,7 @@ type Cluster struct {
 func New(o Options) (*Cluster, error) {
 	config := rest.CopyConfig(o.Config)
 	config.NegotiatedSerializer = scheme.Codecs.WithoutConversion()
-	config.QPS = -1 // what is asked for at a time is bounded
+	config.QPS = -1 // no limit of the rate: the number of requests at a time is bounded
 	client, err := rest.UnversionedRESTClientFor(config)
 	if err != nil {
 		return nil, err
@@ -79,11 +78,11 @@ func New(o Options) (*Cluster, error) {
 	return &Cluster{options: o, client: client}, nil
 }
 
-// Name returns what findings call the cluster.
+// Name returns the name of the cluster in findings.
 func (c *Cluster) Name() string { return c.options.Name }
 
-// Check reports every object of Fairlead's kinds with what is wrong with it, and every kind. The error
-// is about what could not be read: of the rest, the summary and the report hold nevertheless.
+// Check calls report with each object of Fairlead's kinds and with each kind, and with the findings about them. The error joins all
+// that could not be read; the summary counts the rest.
 func (c *Cluster) Check(ctx context.Context, report func(vet.Object) error) (vet.Summary, error) {
 	total := vet.Summary{Cluster: c.options.Name}
 	var unread, missing []error
@@ -105,7 +104,7 @@ func (c *Cluster) Check(ctx context.Context, report func(vet.Object) error) (vet
 		found = append(found, d)
 		served[kind.GroupKind] = d.served
 	}
-	if len(found) == 0 { // a kind may be left out, or come with a later version, but not all of them
+	if len(found) == 0 { // one missing CRD is no error: its kind may be left out; that all are missing is one
 		unread = append(unread, missing...)
 	}
 	v := vet.New(vet.Options{Stored: served, Disabled: c.options.Disabled}) //nolint:contextcheck // schemas are parsed without one
@@ -123,7 +122,7 @@ func (c *Cluster) Check(ctx context.Context, report func(vet.Object) error) (vet
 	return total, errors.Join(unread...)
 }
 
-// withoutPosition removes what only a file has.
+// withoutPosition removes the document, the lines and the columns of an object and its findings, which only a file has.
 func (c *Cluster) withoutPosition(o vet.Object) vet.Object {
 	o.File, o.Document, o.Line = c.options.Name, 0, 0
 	for i := range o.Findings {
