@@ -12,7 +12,6 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,6 +35,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 	"github.com/fairlead-dev/fairlead/internal/probe"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // Name of the controller in logs, metrics and events.
@@ -91,10 +91,10 @@ type Options struct {
 
 // Kinds returns all that the controller reads from the cache.
 func Kinds() []client.Object {
-	return []client.Object{
+	return append([]client.Object{
 		&chaosv1.ChaosPod{}, &networkingv1.ExternalService{}, &autorebootv1.RebootPolicy{},
-		&appsv1.Deployment{}, &appsv1.StatefulSet{}, &appsv1.DaemonSet{}, workloads.ReplicaSets(), &corev1.Pod{},
-	}
+		workloads.ReplicaSets(), &corev1.Pod{},
+	}, workloadkinds.AppsObjects()...)
 }
 
 // metricNames of the requests of verification.probes. None has a label that a user chooses.
@@ -183,14 +183,11 @@ func (c *Controller) Wake(holder disruption.Holder) {
 
 // watch enqueues ChaosPods when they change, and when something that they have read changes.
 func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
-	for _, from := range []source.Source{
+	all := []source.Source{
 		controller.Kind(c.GetCache(), &chaosv1.ChaosPod{}, &handler.TypedEnqueueRequestForObject[*chaosv1.ChaosPod]{},
 			predicate.Or(predicate.TypedGenerationChangedPredicate[*chaosv1.ChaosPod]{},
 				controller.AnnotationsChanged[*chaosv1.ChaosPod](requestAnnotations()),
 				controller.StatusChangedByOthers(r.ownWrites, func(p *chaosv1.ChaosPod) any { return &p.Status }))),
-		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, workloadMatcher[*appsv1.Deployment]("Deployment"))),
-		controller.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, workloadMatcher[*appsv1.StatefulSet]("StatefulSet"))),
-		controller.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, workloadMatcher[*appsv1.DaemonSet]("DaemonSet"))),
 		controller.Kind(c.GetCache(), &corev1.Pod{}, enqueueFor(r, func(pod *corev1.Pod) func(*watchSet) bool {
 			return func(w *watchSet) bool { return w.matchesPod(pod) }
 		})),
@@ -199,7 +196,11 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 				return func(*watchSet) bool { return true } // observe finds out whether the target depends on it
 			}), faultChanged()),
 		r.enqueuer.Source(),
-	} {
+	}
+	for _, kind := range workloadkinds.Apps {
+		all = append(all, controller.Kind(c.GetCache(), kind.Object(), enqueueFor(r, workloadMatcher(kind.Kind))))
+	}
+	for _, from := range all {
 		if err := to.Watch(from); err != nil {
 			return err
 		}
@@ -211,8 +212,8 @@ func enqueueFor[T client.Object](r *Reconciler, matches func(T) func(*watchSet) 
 	return controller.EnqueueFor(r.enqueuer, r.watchIndex, matches)
 }
 
-func workloadMatcher[T client.Object](kind string) func(T) func(*watchSet) bool {
-	return func(object T) func(*watchSet) bool {
+func workloadMatcher(kind string) func(client.Object) func(*watchSet) bool {
+	return func(object client.Object) func(*watchSet) bool {
 		name, uid := workloadName{kind, object.GetName()}, object.GetUID()
 		return func(w *watchSet) bool { return w.workloads[name] || w.owners[uid] }
 	}

@@ -29,6 +29,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // shared reads objects as the cache holds them. They must not be changed.
@@ -65,9 +66,9 @@ func isAbsent(err error) bool {
 	return apierrors.IsNotFound(err) && !apierrors.IsUnexpectedServerError(err)
 }
 
-// targetKinds are the workloads that are read from the cache.
-var targetKinds = map[string]common.WorkloadKind{
-	"Deployment": common.WorkloadDeployment, "StatefulSet": common.WorkloadStatefulSet, "DaemonSet": common.WorkloadDaemonSet,
+// isCached reports whether workloads of a kind are read from the cache.
+func isCached(kind string) bool {
+	return workloadkinds.Find(workloadkinds.Apps, common.WorkloadKind(kind)) != nil
 }
 
 // read returns a workload; nil where there is none. A ReplicaSet and a Rollout are read from the API server.
@@ -81,10 +82,10 @@ func (v *view) read(ctx context.Context, name workloadName) (*workloads.Workload
 		return w, err
 	}
 	if name.kind != "ReplicaSet" {
-		if targetKinds[name.kind] == "" {
+		if !isCached(name.kind) {
 			return nil, fmt.Errorf("%s %s is of a kind that cannot be watched", name.kind, name.name)
 		}
-		return workloads.Get(ctx, v.from, key, targetKinds[name.kind], true)
+		return workloads.Get(ctx, v.from, key, common.WorkloadKind(name.kind), true)
 	}
 	var set appsv1.ReplicaSet
 	if err := v.live.Get(ctx, key, &set); isAbsent(err) {
@@ -120,7 +121,7 @@ func (v *view) owner(ctx context.Context, name workloadName) (*chaos.Owner, []ty
 	}
 	controllers := []types.UID{w.UID}
 	selector, err := metav1.LabelSelectorAsSelector(w.Selector)
-	if err == nil && (name.kind == "Deployment" || name.kind == argorollouts.Kind) {
+	if err == nil && (name.kind == workloadkinds.Deployments.Kind || name.kind == argorollouts.Kind) {
 		var sets []types.UID
 		sets, err = workloads.ReplicaSetsOf(ctx, v.from, w.UID, v.ownedBy(w.UID, selector)...)
 		controllers = append(controllers, sets...)
@@ -231,7 +232,7 @@ func (v *view) selectedOwners(ctx context.Context) (names []workloadName, others
 			}
 			name = sets[owner.Name]
 		}
-		if _, known := targetKinds[name.kind]; known || name.kind == "ReplicaSet" || name.kind == argorollouts.Kind {
+		if isCached(name.kind) || name.kind == "ReplicaSet" || name.kind == argorollouts.Kind {
 			names = append(names, name)
 		} else {
 			others[name.kind+" "+name.name]++

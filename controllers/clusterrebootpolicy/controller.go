@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/go-logr/logr"
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -55,10 +54,8 @@ func namespaces() *metav1.PartialObjectMetadata {
 
 // Kinds returns all that the controller reads from the cache.
 func Kinds() []client.Object {
-	return []client.Object{
-		&autorebootv1.ClusterRebootPolicy{}, &autorebootv1.RebootPolicy{}, namespaces(),
-		&appsv1.Deployment{}, &appsv1.StatefulSet{}, &appsv1.DaemonSet{},
-	}
+	return append([]client.Object{&autorebootv1.ClusterRebootPolicy{}, &autorebootv1.RebootPolicy{}, namespaces()},
+		workloadkinds.AppsObjects()...)
 }
 
 // Controller reconciles ClusterRebootPolicies.
@@ -113,7 +110,7 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 			DeleteFunc: func(ctx context.Context, _ event.TypedDeleteEvent[client.Object], _ queue) { r.enqueueAll(ctx) },
 		}
 	}, r.enqueueAll)
-	for _, from := range []source.Source{
+	all := []source.Source{
 		controller.Kind(c.GetCache(), &autorebootv1.ClusterRebootPolicy{},
 			&handler.TypedEnqueueRequestForObject[*autorebootv1.ClusterRebootPolicy]{},
 			predicate.Or[*autorebootv1.ClusterRebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.ClusterRebootPolicy]{},
@@ -123,13 +120,12 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 				metadataChanged[*autorebootv1.RebootPolicy](nil, templateAnnotation))),
 		controller.Kind(c.GetCache(), namespaces(), enqueueAll[*metav1.PartialObjectMetadata](r),
 			metadataChanged[*metav1.PartialObjectMetadata](nil)),
-		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueAll[*appsv1.Deployment](r),
-			metadataChanged[*appsv1.Deployment](nil, asking...)),
-		controller.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueAll[*appsv1.StatefulSet](r),
-			metadataChanged[*appsv1.StatefulSet](nil, asking...)),
-		controller.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueAll[*appsv1.DaemonSet](r), metadataChanged[*appsv1.DaemonSet](nil, asking...)),
 		r.enqueuer.Source(),
-	} {
+	}
+	for _, kind := range workloadkinds.Apps {
+		all = append(all, controller.Kind(c.GetCache(), kind.Object(), enqueueAll[client.Object](r), metadataChanged[client.Object](nil, asking...)))
+	}
+	for _, from := range all {
 		if err := to.Watch(from); err != nil {
 			return err
 		}

@@ -7,7 +7,6 @@ import (
 	"context"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
@@ -16,7 +15,6 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
-	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
@@ -49,20 +47,16 @@ func (r *Reconciler) wanted(ctx context.Context, of *autorebootv1.ClusterRebootP
 }
 
 func templateAnnotations(object metav1.Object, configured ...workloadkinds.Kind) map[string]string {
-	switch o := object.(type) {
-	case *appsv1.Deployment:
-		return o.Spec.Template.Annotations
-	case *appsv1.StatefulSet:
-		return o.Spec.Template.Annotations
-	case *appsv1.DaemonSet:
-		return o.Spec.Template.Annotations
-	case *argorollouts.Rollout:
-		return o.Spec.Template.Annotations
-	case *unstructured.Unstructured:
+	if o, is := object.(*unstructured.Unstructured); is {
 		if at := slices.IndexFunc(configured, func(k workloadkinds.Kind) bool { return k.GroupVersionKind == o.GroupVersionKind() }); at >= 0 {
 			path := append(slices.Clone(configured[at].Template), "metadata", "annotations")
 			annotations, _, _ := unstructured.NestedStringMap(o.Object, path...) // of another type, it has none
 			return annotations
+		}
+	}
+	if o, is := object.(client.Object); is {
+		if template := workloadkinds.PodTemplate(o); template != nil {
+			return template.Annotations
 		}
 	}
 	return nil

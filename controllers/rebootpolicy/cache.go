@@ -8,7 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -20,6 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/sources"
 	"github.com/fairlead-dev/fairlead/internal/text"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // lastApplied is kubectl's copy of a whole object in an annotation of it.
@@ -29,11 +29,11 @@ const lastApplied = corev1.LastAppliedConfigAnnotation
 // ConfigMaps and Secrets are held as metadata, the latter two only where they are watched.
 func Cache(mode sources.Mode) map[client.Object]cache.ByObject {
 	objects := map[client.Object]cache.ByObject{
-		&appsv1.Deployment{}:    {Transform: stripWorkload},
-		&appsv1.StatefulSet{}:   {Transform: stripWorkload},
-		&appsv1.DaemonSet{}:     {Transform: stripWorkload},
 		workloads.ReplicaSets(): {Transform: stripReplicaSet},
 		&corev1.Pod{}:           {Transform: stripPod},
+	}
+	for _, workload := range workloadkinds.AppsObjects() {
+		objects[workload] = cache.ByObject{Transform: stripWorkload}
 	}
 	if mode == sources.Watch {
 		maps.Copy(objects, sources.ByObject())

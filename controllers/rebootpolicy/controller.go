@@ -213,13 +213,13 @@ func (w withSuspicion) IsSuspect(policy types.NamespacedName) bool {
 // watch enqueues policies when they change, and when something that they have read changes.
 func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 	r.Kinds.Subscribe(func(kind workloadkinds.Kind) handler.TypedEventHandler[client.Object, reconcile.Request] {
-		handle := enqueueFor(r, workloadMatcher[client.Object](kind.Name()))
+		handle := enqueueFor(r, workloadMatcher(kind.Name()))
 		if kind.RunsToEnd() {
 			return r.podVersions.recordRuns(handle)
 		}
 		return handle
 	}, r.enqueueOptional)
-	for _, from := range []source.Source{
+	all := []source.Source{
 		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{},
 			&handler.TypedEnqueueRequestForObject[*autorebootv1.RebootPolicy]{},
 			predicate.Or[*autorebootv1.RebootPolicy](predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{},
@@ -228,10 +228,7 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 			controller.StatusChangedByOthers(r.ownWrites, func(p *autorebootv1.RebootPolicy) any { return &p.Status })),
 		controller.Kind(c.GetCache(), &autorebootv1.RebootPolicy{}, enqueueThoseThatYield(r),
 			predicate.TypedGenerationChangedPredicate[*autorebootv1.RebootPolicy]{}),
-		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueueFor(r, workloadMatcher[*appsv1.Deployment](common.WorkloadDeployment))),
 		controller.Kind(c.GetCache(), &appsv1.Deployment{}, enqueuePausing()),
-		controller.Kind(c.GetCache(), &appsv1.StatefulSet{}, enqueueFor(r, workloadMatcher[*appsv1.StatefulSet](common.WorkloadStatefulSet))),
-		controller.Kind(c.GetCache(), &appsv1.DaemonSet{}, enqueueFor(r, workloadMatcher[*appsv1.DaemonSet](common.WorkloadDaemonSet))),
 		controller.Kind(c.GetCache(), workloads.ReplicaSets(), enqueueFor(r, func(rs *metav1.PartialObjectMetadata) func(*watchSet) bool {
 			owner := workloads.ControllerOf(rs)
 			return func(w *watchSet) bool { return w.owners[owner] }
@@ -249,7 +246,11 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 			return func(w *watchSet) bool { return w.chaosPods[chaos.Name] || w.matchesBlocked(chaos.Status.Blocked) }
 		})),
 		r.enqueuer.Source(),
-	} {
+	}
+	for _, kind := range workloadkinds.Apps {
+		all = append(all, controller.Kind(c.GetCache(), kind.Object(), enqueueFor(r, workloadMatcher(kind.Name()))))
+	}
+	for _, from := range all {
 		if err := to.Watch(from); err != nil {
 			return err
 		}
@@ -270,8 +271,8 @@ func enqueueFor[T client.Object](r *Reconciler, matches func(T) func(*watchSet) 
 	return controller.EnqueueFor(r.enqueuer, r.watchIndex, matches)
 }
 
-func workloadMatcher[T client.Object](kind common.WorkloadKind) func(T) func(*watchSet) bool {
-	return func(object T) func(*watchSet) bool {
+func workloadMatcher(kind common.WorkloadKind) func(client.Object) func(*watchSet) bool {
+	return func(object client.Object) func(*watchSet) bool {
 		name, uid, set := object.GetName(), object.GetUID(), labels.Set(object.GetLabels())
 		return func(w *watchSet) bool { return w.matchesWorkload(kind, name, uid, set) }
 	}

@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -29,6 +28,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/events"
 	"github.com/fairlead-dev/fairlead/internal/partialcache"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // closedGates returns why gates are closed, one message for each. A gate that cannot be read is closed.
@@ -120,9 +120,9 @@ func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebo
 var cachedKinds = map[schema.GroupVersionKind]func() client.Object{
 	networkingv1.GroupVersion.WithKind("ExternalService"): func() client.Object { return &networkingv1.ExternalService{} },
 	chaosv1.GroupVersion.WithKind("ChaosPod"):             func() client.Object { return &chaosv1.ChaosPod{} },
-	appsv1.SchemeGroupVersion.WithKind("Deployment"):      func() client.Object { return &appsv1.Deployment{} },
-	appsv1.SchemeGroupVersion.WithKind("StatefulSet"):     func() client.Object { return &appsv1.StatefulSet{} },
-	appsv1.SchemeGroupVersion.WithKind("DaemonSet"):       func() client.Object { return &appsv1.DaemonSet{} },
+	workloadkinds.Deployments.GroupVersionKind:            workloadkinds.Deployments.Object,
+	workloadkinds.StatefulSets.GroupVersionKind:           workloadkinds.StatefulSets.Object,
+	workloadkinds.DaemonSets.GroupVersionKind:             workloadkinds.DaemonSets.Object,
 }
 
 // cachedObject returns an empty object of the kind of a gate; nil if the kind is not in cachedKinds.

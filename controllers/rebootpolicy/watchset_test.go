@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -130,16 +131,16 @@ func TestOnlyPoliciesThatCareAreStirred(t *testing.T) {
 		}
 	}
 
-	handler := controller.EnqueueFor(r.enqueuer, r.watchIndex, workloadMatcher[*appsv1.Deployment](common.WorkloadDeployment))
+	handler := controller.EnqueueFor(r.enqueuer, r.watchIndex, workloadMatcher(common.WorkloadDeployment))
 	named := func(name, version string) *appsv1.Deployment {
 		return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name, ResourceVersion: version}}
 	}
-	handler.Update(t.Context(), event.TypedUpdateEvent[*appsv1.Deployment]{ObjectOld: named("api", "1"), ObjectNew: named("api", "1")}, nil)
-	handler.Create(t.Context(), event.TypedCreateEvent[*appsv1.Deployment]{Object: named("other", "1")}, nil)
+	handler.Update(t.Context(), event.TypedUpdateEvent[client.Object]{ObjectOld: named("api", "1"), ObjectNew: named("api", "1")}, nil)
+	handler.Create(t.Context(), event.TypedCreateEvent[client.Object]{Object: named("other", "1")}, nil)
 	if q.now != 0 {
 		t.Error("a resync, or another policy's workload, is looked at")
 	}
-	handler.Update(t.Context(), event.TypedUpdateEvent[*appsv1.Deployment]{ObjectOld: named("api", "1"), ObjectNew: named("api", "2")}, nil)
+	handler.Update(t.Context(), event.TypedUpdateEvent[client.Object]{ObjectOld: named("api", "1"), ObjectNew: named("api", "2")}, nil)
 	if q.now != 1 {
 		t.Error("a change of a target is not looked at")
 	}

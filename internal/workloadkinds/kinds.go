@@ -12,24 +12,26 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/secretsstore"
 )
 
-// Kind is a kind of workloads that a cluster need not have, or MountedSecrets.
+// Kind is a kind of workloads, or MountedSecrets.
 type Kind struct {
 	schema.GroupVersionKind
-	// Template is the path of the pod template, such as spec, template; nil for Rollouts and MountedSecrets, which are read as
-	// types of their own.
+	// Template is the path of the pod template, such as spec, template; nil for a kind that is read as a Go type.
 	Template []string
+	// Short is the name that kubectl takes for it, such as deploy; empty for none.
+	Short string
+	typed
 }
 
-var (
-	// Rollouts are those of Argo Rollouts.
-	Rollouts = Kind{GroupVersionKind: argorollouts.GroupVersion.WithKind(argorollouts.Kind)}
-	// MountedSecrets are what pods have mounted by the Secrets Store CSI driver. They are no workloads, and come and go alike.
-	MountedSecrets = Kind{GroupVersionKind: secretsstore.GroupVersion.WithKind(secretsstore.Kind)}
-)
+// MountedSecrets are what pods have mounted by the Secrets Store CSI driver. They are no workloads, and come and go alike.
+var MountedSecrets = Kind{
+	GroupVersionKind: secretsstore.GroupVersion.WithKind(secretsstore.Kind),
+	typed: typed{object: func() (client.Object, client.ObjectList) {
+		return &secretsstore.SecretProviderClassPodStatus{}, &secretsstore.SecretProviderClassPodStatusList{}
+	}},
+}
 
 // RunsToEnd reports whether the kind is that of CronJobs or Jobs: what a restart of one begins runs to an end.
 func (k Kind) RunsToEnd() bool { return k.Group == common.BatchGroup }
@@ -52,11 +54,8 @@ func (k Kind) Name() common.WorkloadKind {
 
 // New returns an empty object and list of the kind.
 func (k Kind) New() (client.Object, client.ObjectList) {
-	switch {
-	case k.isMounted():
-		return &secretsstore.SecretProviderClassPodStatus{}, &secretsstore.SecretProviderClassPodStatusList{}
-	case k.Template == nil:
-		return &argorollouts.Rollout{}, &argorollouts.RolloutList{}
+	if k.object != nil {
+		return k.object()
 	}
 	object, list := &unstructured.Unstructured{}, &unstructured.UnstructuredList{}
 	object.SetGroupVersionKind(k.GroupVersionKind)

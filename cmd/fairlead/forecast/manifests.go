@@ -11,7 +11,6 @@ import (
 	"fmt"
 	"io"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -23,8 +22,8 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/manifest"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet/files"
-	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/events"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // Manifests are what a pull request would apply.
@@ -52,14 +51,6 @@ func newObject(gk schema.GroupKind) client.Object {
 		return &corev1.ConfigMap{}
 	case schema.GroupKind{Kind: inspect.Secret}:
 		return &corev1.Secret{}
-	case schema.GroupKind{Group: appsv1.GroupName, Kind: "Deployment"}:
-		return &appsv1.Deployment{}
-	case schema.GroupKind{Group: appsv1.GroupName, Kind: "StatefulSet"}:
-		return &appsv1.StatefulSet{}
-	case schema.GroupKind{Group: appsv1.GroupName, Kind: "DaemonSet"}:
-		return &appsv1.DaemonSet{}
-	case argorollouts.GroupVersion.WithKind(inspect.Rollout).GroupKind():
-		return &argorollouts.Rollout{}
 	case autorebootv1.GroupVersion.WithKind(inspect.RebootPolicy).GroupKind():
 		return &autorebootv1.RebootPolicy{}
 	case autorebootv1.GroupVersion.WithKind(inspect.ClusterRebootPolicy).GroupKind():
@@ -68,6 +59,11 @@ func newObject(gk schema.GroupKind) client.Object {
 		return &networkingv1.ExternalService{}
 	case chaosv1.GroupVersion.WithKind(inspect.ChaosPod).GroupKind():
 		return &chaosv1.ChaosPod{}
+	}
+	for _, kind := range workloadkinds.Known {
+		if kind.GroupKind() == gk {
+			return kind.Object()
+		}
 	}
 	return nil
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/references"
 	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // reference is a workload that refers to sources which change.
@@ -73,10 +74,10 @@ func (w *world) template(object client.Object) *corev1.PodTemplateSpec {
 	if r, is := object.(*argorollouts.Rollout); is && r.Spec.WorkloadRef != nil { // of another kind it is not read
 		key := inspect.Key{Kind: r.Spec.WorkloadRef.Kind, Namespace: r.Namespace, Name: r.Spec.WorkloadRef.Name}
 		if of := cmp.Or(w.replaced[key], w.objects[key]); of != nil {
-			return inspect.PodTemplate(of)
+			return workloadkinds.PodTemplate(of)
 		}
 	}
-	return inspect.PodTemplate(object)
+	return workloadkinds.PodTemplate(object)
 }
 
 func (w *world) referenceOf(key inspect.Key, object client.Object, changed map[rules.SourceName]bool) *reference {

@@ -30,9 +30,7 @@ import (
 )
 
 // kinds are those that decide what restarts.
-var kinds = []string{
-	inspect.ExternalService, inspect.RebootPolicy, inspect.ChaosPod, "Deployment", "StatefulSet", "DaemonSet", inspect.Rollout,
-}
+var kinds = append([]string{inspect.ExternalService, inspect.RebootPolicy, inspect.ChaosPod}, inspect.Workloads()...)
 
 // maxNamespaces is how many namespaces are listed one by one. With more of them, all are listed at once.
 const maxNamespaces = 5
@@ -176,7 +174,7 @@ func (w *world) apply(ctx context.Context, m *Manifests) {
 			}
 			continue
 		}
-		if template := inspect.PodTemplate(object); template != nil && !equality.Semantic.DeepDerivative(*template, *inspect.PodTemplate(live)) {
+		if template := workloadkinds.PodTemplate(object); template != nil && !equality.Semantic.DeepDerivative(*template, *workloadkinds.PodTemplate(live)) {
 			w.rollouts = append(w.rollouts, key)
 		}
 		w.replaced[key] = replace(live, object)

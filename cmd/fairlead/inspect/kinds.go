@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -16,10 +15,10 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
-	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	"github.com/fairlead-dev/fairlead/internal/secretsstore"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // The kinds of Fairlead. Those of workloads are in api/common.
@@ -44,7 +43,7 @@ type kind struct {
 	ofCluster bool
 }
 
-var kinds = []kind{
+var kinds = append([]kind{
 	{ExternalService, "externalservices", []string{"extsvc"}, networkingv1.GroupVersion,
 		func() client.Object { return &networkingv1.ExternalService{} },
 		func() client.ObjectList { return &networkingv1.ExternalServiceList{} }, true, false},
@@ -56,14 +55,24 @@ var kinds = []kind{
 		func() client.ObjectList { return &autorebootv1.RebootPolicyList{} }, true, false},
 	{ChaosPod, "chaospods", []string{"chp"}, chaosv1.GroupVersion,
 		func() client.Object { return &chaosv1.ChaosPod{} }, func() client.ObjectList { return &chaosv1.ChaosPodList{} }, true, false},
-	{"Deployment", "deployments", []string{"deploy"}, appsv1.SchemeGroupVersion,
-		func() client.Object { return &appsv1.Deployment{} }, func() client.ObjectList { return &appsv1.DeploymentList{} }, false, false},
-	{"StatefulSet", "statefulsets", []string{"sts"}, appsv1.SchemeGroupVersion,
-		func() client.Object { return &appsv1.StatefulSet{} }, func() client.ObjectList { return &appsv1.StatefulSetList{} }, false, false},
-	{"DaemonSet", "daemonsets", []string{"ds"}, appsv1.SchemeGroupVersion,
-		func() client.Object { return &appsv1.DaemonSet{} }, func() client.ObjectList { return &appsv1.DaemonSetList{} }, false, false},
-	{Rollout, common.WorkloadRollout.Resource(), []string{"ro"}, argorollouts.GroupVersion,
-		func() client.Object { return &argorollouts.Rollout{} }, func() client.ObjectList { return &argorollouts.RolloutList{} }, false, false},
+}, workloads()...)
+
+func workloads() (all []kind) {
+	for _, row := range workloadkinds.Known {
+		all = append(all, kind{
+			Kind: row.Kind, resource: row.Name().Resource(), short: []string{row.Short}, group: row.GroupVersion(), object: row.Object,
+			list: func() client.ObjectList { _, list := row.New(); return list },
+		})
+	}
+	return all
+}
+
+// Workloads returns the names of the kinds of workloads that are read.
+func Workloads() (names []string) {
+	for _, row := range workloadkinds.Known {
+		names = append(names, row.Kind)
+	}
+	return names
 }
 
 // Rollout is a kind of Argo Rollouts, which few clusters have.
@@ -71,21 +80,6 @@ const Rollout = argorollouts.Kind
 
 // isOptional reports whether a cluster need not have the kind.
 func (k kind) isOptional() bool { return k.Kind == Rollout }
-
-// PodTemplate returns the pod template of a workload that is read; nil for another object.
-func PodTemplate(object client.Object) *corev1.PodTemplateSpec {
-	switch o := object.(type) {
-	case *appsv1.Deployment:
-		return &o.Spec.Template
-	case *appsv1.StatefulSet:
-		return &o.Spec.Template
-	case *appsv1.DaemonSet:
-		return &o.Spec.Template
-	case *argorollouts.Rollout:
-		return &o.Spec.Template
-	}
-	return nil
-}
 
 // Secret is a kind of which metadata alone is read, and only where it is named.
 const Secret = "Secret"

@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // workload is what Live keeps of a workload. An object of the type that the API server has takes four times as much, most of it
@@ -47,7 +49,7 @@ func templateAnnotations(of client.Object) map[string]string {
 	if w, is := of.(*workload); is {
 		return w.TemplateAnnotations
 	}
-	if template := PodTemplate(of); template != nil {
+	if template := workloadkinds.PodTemplate(of); template != nil {
 		return template.Annotations
 	}
 	return nil

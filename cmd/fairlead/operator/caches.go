@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -27,6 +26,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/partialcache"
 	"github.com/fairlead-dev/fairlead/internal/retry"
 	"github.com/fairlead-dev/fairlead/internal/tolerantcache"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // clusterOptions returns the options of caches and clients. Without namespaces, they cover all. held defines what the
@@ -74,8 +74,8 @@ func (a *assembly) clusterOptions(
 func (a *assembly) uncached() []schema.GroupVersionKind {
 	all := a.leftOut.gvks()
 	if !a.kinds.disrupt() {
-		for _, kind := range []string{"Deployment", "StatefulSet", "DaemonSet"} {
-			all = append(all, appsv1.SchemeGroupVersion.WithKind(kind))
+		for _, kind := range workloadkinds.Apps {
+			all = append(all, kind.GroupVersionKind)
 		}
 	}
 	return all

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -30,14 +29,6 @@ import (
 // shared reads objects as a cache holds them. They must not be changed.
 const shared = client.UnsafeDisableDeepCopy
 
-// kinds has an empty object and list of each kind that is read.
-var kinds = map[common.WorkloadKind]func() (client.Object, client.ObjectList){
-	common.WorkloadDeployment:  func() (client.Object, client.ObjectList) { return &appsv1.Deployment{}, &appsv1.DeploymentList{} },
-	common.WorkloadStatefulSet: func() (client.Object, client.ObjectList) { return &appsv1.StatefulSet{}, &appsv1.StatefulSetList{} },
-	common.WorkloadDaemonSet:   func() (client.Object, client.ObjectList) { return &appsv1.DaemonSet{}, &appsv1.DaemonSetList{} },
-	common.WorkloadRollout:     func() (client.Object, client.ObjectList) { return &argorollouts.Rollout{}, &argorollouts.RolloutList{} },
-}
-
 // optionalTimeout limits a read of a kind that a cluster need not have: a cache whose informer has not synced waits for it as
 // long as it may, and that of a kind which is not served any more never does.
 const optionalTimeout = 5 * time.Second
@@ -51,16 +42,17 @@ func bounded(ctx context.Context, kind common.WorkloadKind) (context.Context, co
 
 // emptyOf returns an empty object and list of a kind, which may be one of those of the configuration; nil of one that is not read.
 func emptyOf(kind common.WorkloadKind, configured []workloadkinds.Kind) (client.Object, client.ObjectList) {
-	if known := workloadkinds.Find(configured, kind); known != nil {
-		return known.New()
+	known := workloadkinds.Find(configured, kind)
+	if known == nil {
+		known = workloadkinds.Find(workloadkinds.Known, kind)
 	}
-	if kinds[kind] == nil {
+	if known == nil {
 		return nil, nil
 	}
-	return kinds[kind]()
+	return known.New()
 }
 
-// of reads an object of one of kinds, or of those of the configuration.
+// of reads an object of a known kind, or of one of the configuration.
 func of(kind common.WorkloadKind, object runtime.Object, evicts bool, configured []workloadkinds.Kind) *Workload {
 	switch o := object.(type) {
 	case *appsv1.Deployment:
@@ -138,12 +130,9 @@ func List(
 func Each(
 	ctx context.Context, from client.Reader, namespace string, do func(common.WorkloadKind, metav1.Object), configured ...workloadkinds.Kind,
 ) error {
-	all := slices.Collect(maps.Keys(kinds))
-	for _, kind := range configured {
-		all = append(all, kind.Name())
-	}
-	for _, kind := range all {
-		_, list := emptyOf(kind, configured)
+	for _, of := range slices.Concat(workloadkinds.Known, configured) {
+		kind := of.Name()
+		_, list := of.New()
 		within, cancel := bounded(ctx, kind)
 		err := from.List(within, list, client.InNamespace(namespace), shared)
 		cancel()

@@ -7,14 +7,15 @@ import (
 	"context"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	policyv1 "k8s.io/api/policy/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/utils/ptr"
+	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/internal/rules"
+	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // BudgetRule returns the warnings about workloads and the PodDisruptionBudgets of their namespace.
@@ -45,7 +46,7 @@ func (r *Reader) Budgets(ctx context.Context, namespace string, rule BudgetRule,
 func (r *Reader) LonePods(ctx context.Context, namespace, what string, selects func(*rules.Evicted, labels.Set) bool) []string {
 	var texts []string
 	for _, w := range r.evicted(ctx, namespace, selects) {
-		if w.Kind == "Deployment" && w.Replicas == 1 {
+		if w.Kind == workloadkinds.Deployments.Kind && w.Replicas == 1 {
 			texts = append(texts, what+" leaves Deployment "+w.Name+", of one replica, without a pod until the next one is ready; a RolloutRestart by the Deployment's default strategy starts that one first")
 		}
 	}
@@ -56,31 +57,21 @@ func (r *Reader) LonePods(ctx context.Context, namespace, what string, selects f
 // is cached.
 func (r *Reader) evicted(ctx context.Context, namespace string, selects func(*rules.Evicted, labels.Set) bool) []rules.Evicted {
 	var selected []rules.Evicted
-	add := func(kind string, o client.Object, pods map[string]string, replicas int32) {
-		if w := (rules.Evicted{Kind: kind, Name: o.GetName(), Labels: pods, Replicas: int(replicas)}); selects(&w, o.GetLabels()) {
-			selected = append(selected, w)
+	for _, kind := range workloadkinds.Apps {
+		object, list := kind.New()
+		if !r.ListCluster(ctx, namespace, object, list) {
+			continue
 		}
-	}
-	var deployments appsv1.DeploymentList
-	if r.ListCluster(ctx, namespace, &appsv1.Deployment{}, &deployments) {
-		for i := range deployments.Items {
-			d := &deployments.Items[i]
-			add("Deployment", d, d.Spec.Template.Labels, ptr.Deref(d.Spec.Replicas, 1))
-		}
-	}
-	var sets appsv1.StatefulSetList
-	if r.ListCluster(ctx, namespace, &appsv1.StatefulSet{}, &sets) {
-		for i := range sets.Items {
-			s := &sets.Items[i]
-			add("StatefulSet", s, s.Spec.Template.Labels, ptr.Deref(s.Spec.Replicas, 1))
-		}
-	}
-	var daemons appsv1.DaemonSetList
-	if r.ListCluster(ctx, namespace, &appsv1.DaemonSet{}, &daemons) {
-		for i := range daemons.Items {
-			d := &daemons.Items[i]
-			add("DaemonSet", d, d.Spec.Template.Labels, d.Status.DesiredNumberScheduled)
-		}
+		_ = meta.EachListItem(list, func(item runtime.Object) error {
+			o, isOne := item.(client.Object)
+			if template, replicas := kind.Pods(o); isOne && template != nil {
+				w := rules.Evicted{Kind: kind.Kind, Name: o.GetName(), Labels: template.Labels, Replicas: int(replicas)}
+				if selects(&w, o.GetLabels()) {
+					selected = append(selected, w)
+				}
+			}
+			return nil
+		})
 	}
 	return selected
 }
