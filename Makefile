@@ -69,16 +69,16 @@ test-unit: ## Ring 1, three minutes: deciders, laws, rules, conversion, and the 
 
 .PHONY: test
 test: test-unit build control-plane ## Rings 1 and 2, a quarter of an hour: what a cluster of yours would break without.
-	@$(MAKE) --no-print-directory -j2 test-suites test-install
+	@$(MAKE) --no-print-directory test-suites test-install
 
 .PHONY: test-all
 test-all: export TAGS := -tags=nightly
 test-all: test-unit build control-plane ## All rings: every test but those of test-browser. FAIRLEAD_TEST_LONG=1 runs the whole of each matrix, FAIRLEAD_TEST_SEED=<date> the sample of another day.
 	@cd test/argorollouts && GOFLAGS= go build -trimpath -ldflags="-s -w" -o $(BIN)/argorollouts github.com/argoproj/argo-rollouts/cmd/rollouts-controller
-	@$(MAKE) --no-print-directory -j2 EVERY=./... test-suites test-modules
+	@$(MAKE) --no-print-directory EVERY=./... test-suites test-modules
 
 # Those that take longest begin first, and beside one that keeps a processor busy is one that waits.
-SUITES := ./lifecycle ./rebootpolicy ./externalservice ./certificates ./integration ./chaospod ./crash ./guides ./histories
+SUITES := ./rebootpolicy ./lifecycle ./externalservice ./integration ./chaospod ./certificates ./crash ./guides ./histories
 .PHONY: test-suites
 test-suites: PACKAGES := $(SUITES) $(EVERY)
 test-suites:
