@@ -11,8 +11,8 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
-	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle"
-	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle/cabundletest"
+	"github.com/fairlead-dev/fairlead/controllers/internal/checksecrets"
+	"github.com/fairlead-dev/fairlead/controllers/internal/checksecrets/checksecretstest"
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
@@ -48,8 +48,8 @@ func TestASuspicionIsInheritedUntilSomethingIsChecked(t *testing.T) {
 func TestWithoutItsCertificatesNothingIsCheckedAndNothingMoves(t *testing.T) {
 	const secure = `{ports: [{name: sql, port: 5432}], healthCheck: {httpGet: {}, tls: {caSecretName: roots}}, endpoints: [{name: a, addresses: [192.0.2.1]}, {name: b, priority: 1, addresses: [198.51.100.1]}]}`
 	s := newSuite(t, secure)
-	secrets := &cabundletest.Secrets{Data: map[string][]byte{"ca.crt": cabundletest.NewCertificate(t)}}
-	s.caBundles = cabundle.New(secrets, s.Now)
+	secrets := &checksecretstest.Secrets{Data: map[string][]byte{"ca.crt": checksecretstest.NewCertificate(t)}}
+	s.secrets = checksecrets.New(secrets, s.Now)
 	if again := s.reconcileOnce(); again.RequeueAfter == 0 {
 		t.Error("the Secret is not read again")
 	}
@@ -64,7 +64,7 @@ func TestWithoutItsCertificatesNothingIsCheckedAndNothingMoves(t *testing.T) {
 	secrets.Data = nil
 	s.advance(2 * time.Minute)
 	s.reconcileOnce()
-	s.wantCondition("Healthy", "Unknown CAUnavailable")
+	s.wantCondition("Healthy", "Unknown SecretUnavailable")
 	s.wantCondition("Ready", "True Published")
 	s.wantPublished("192.0.2.1+")
 	if s.health.targets != nil {
@@ -78,7 +78,7 @@ func TestWithoutItsCertificatesNothingIsCheckedAndNothingMoves(t *testing.T) {
 	})
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.1+ 192.0.2.9")
-	secrets.Data = map[string][]byte{"ca.crt": cabundletest.NewCertificate(t)}
+	secrets.Data = map[string][]byte{"ca.crt": checksecretstest.NewCertificate(t)}
 	s.advance(time.Minute)
 	s.reconcileUnchanged("the first check of an address")
 	s.advance(firstProbeHold)

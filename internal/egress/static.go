@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 // Static is an address of a spec.
@@ -18,7 +19,7 @@ type Static struct {
 	Endpoint, Address int
 	// IP is not valid if the text is no address; validation refuses that.
 	IP netip.Addr
-	// Ports that it is published with, sorted and unique.
+	// Ports that it is published with or checked at, sorted and unique.
 	Ports []uint16
 }
 
@@ -54,6 +55,9 @@ func portsOf(spec *networkingv1.ExternalServiceSpec, e *networkingv1.Endpoint) [
 			}
 		}
 		ports = append(ports, uint16(number))
+	}
+	if checked := rules.UnpublishedPort(spec); checked > 0 {
+		ports = append(ports, checked)
 	}
 	slices.Sort(ports)
 	return slices.Compact(ports)

@@ -36,6 +36,7 @@ const (
 	certificateMismatch
 	clientCertificateRequired
 	unexpectedStatus
+	unexpectedResponse
 	notServing
 	serviceUnknown
 	healthServiceMissing
@@ -72,6 +73,8 @@ func (o outcome) reason() string {
 		return networkingv1.ProbeClientCertificateRequired
 	case unexpectedStatus:
 		return networkingv1.ProbeUnexpectedStatus
+	case unexpectedResponse:
+		return networkingv1.ProbeUnexpectedResponse
 	case notServing:
 		return networkingv1.ProbeNotServing
 	case serviceUnknown:
@@ -95,10 +98,10 @@ func (o outcome) reason() string {
 var ErrLocal = errors.New("not possible at the moment")
 
 // withPause returns the outcome of a probe during which this process did not run for a time. A timeout is local where that
-// was more than a quarter of it, and otherwise counts: on a node under load, some pause falls into each probe that may take
+// was more than a quarter of it, as is a response that was not all there by then, and otherwise counts: on a node under load, some pause falls into each probe that may take
 // a minute, and an address that hangs would never be Unhealthy.
 func (o outcome) withPause(paused, timeout time.Duration) outcome {
-	if o == timedOut && paused > timeout/4 {
+	if (o == timedOut || o == unexpectedResponse) && paused > timeout/4 {
 		return local
 	}
 	return o
