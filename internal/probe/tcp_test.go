@@ -41,8 +41,7 @@ func stepping(t testing.TB, text string, values ...string) Check {
 	return check
 }
 
-// redis speaks the part of the Redis protocol that checks use: inline commands, and AUTH before anything else where there is
-// a password.
+// redis serves the part of the Redis protocol that checks use: inline commands, after AUTH where there is a password.
 func redis(role, password string) func(net.Conn) {
 	return func(conn net.Conn) {
 		isOpen := password == ""
