@@ -142,8 +142,12 @@ func outcomeOf(err error, otherwise outcome) outcome {
 	return verificationOutcome(err, otherwise)
 }
 
-// clientCertificateAlerts are those of TLS 1.3 and 1.2 by which a server refuses a client without a certificate.
-var clientCertificateAlerts = []string{tls.AlertError(116).Error(), tls.AlertError(42).Error()}
+// clientCertificateAlerts are those of TLS 1.3 and 1.2 by which a server refuses a client without a certificate, or with one
+// that is broken, of another kind, revoked, expired, unacceptable or of an unknown authority (RFC 8446, section 6).
+var clientCertificateAlerts = []string{
+	tls.AlertError(116).Error(), tls.AlertError(42).Error(), tls.AlertError(43).Error(), tls.AlertError(44).Error(),
+	tls.AlertError(45).Error(), tls.AlertError(46).Error(), tls.AlertError(48).Error(),
+}
 
 // alertOutcome returns the outcome of an alert. Its text is crypto/tls's for the number that the server sent.
 func alertOutcome(alert error) outcome {
