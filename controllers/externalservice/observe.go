@@ -93,7 +93,9 @@ func (r *Reconciler) observeEndpoints(
 }
 
 // check has the addresses checked, and sets the health of each. It is false where a Secret is lacking that the check needs.
-func (r *Reconciler) check(ctx context.Context, es *networkingv1.ExternalService, o *failover.Observation, previous *endpoints.Previous) bool {
+func (r *Reconciler) check(
+	ctx context.Context, es *networkingv1.ExternalService, o *failover.Observation, previous *endpoints.Previous,
+) bool {
 	h, at := es.Spec.HealthCheck, field.NewPath("healthCheck")
 	if slices.Contains(r.WebhookExemptNamespaces, es.Namespace) && slices.ContainsFunc(rules.CheckSecrets(at, &h.Check), isCredential) {
 		o.UncheckedReason = "nothing is checked: no admission webhook is called in namespace " + es.Namespace +

@@ -5,8 +5,9 @@
 // standard gRPC health service, counts results in a row, and notifies when the health of an address changes.
 //
 // set.go has the targets, result.go what one probe changes, target.go how results decide. check.go is what is probed, and
-// confidential.go what of it is secret. checker.go with tcp.go, http.go and grpc.go is one probe, and outcome.go its outcome. tally.go counts results. suspicion.go counts what fails at
-// once, and suspect.go decides whether that is the fault of this process.
+// confidential.go what of it is secret. checker.go with tcp.go, http.go and grpc.go is one probe, and outcome.go its outcome.
+// tally.go counts results. suspicion.go counts what fails at once, and suspect.go decides whether that is the fault of this
+// process.
 //
 // It never publishes anything, never resolves a name except by Options.Lookup, and never dials except by
 // Options.Dial. It follows no redirect, uses no proxy and no connection twice, keeps no byte that the server sent,

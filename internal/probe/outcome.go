@@ -97,9 +97,9 @@ func (o outcome) reason() string {
 // ErrLocal is in the error of a Dial that failed for a reason about this process only. Such a result does not count.
 var ErrLocal = errors.New("not possible at the moment")
 
-// withPause returns the outcome of a probe during which this process did not run for a time. A timeout is local where that
-// was more than a quarter of it, as is a response that was not all there by then, and otherwise counts: on a node under load, some pause falls into each probe that may take
-// a minute, and an address that hangs would never be Unhealthy.
+// withPause returns the outcome of a probe during which this process did not run for a time. A timeout, or a response of which
+// a part is lacking, is local where that was more than a quarter of the timeout. Otherwise it counts: on a node under load,
+// some pause falls into each probe that may take a minute, and an address that hangs would never be Unhealthy.
 func (o outcome) withPause(paused, timeout time.Duration) outcome {
 	if (o == timedOut || o == unexpectedResponse) && paused > timeout/4 {
 		return local

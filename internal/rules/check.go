@@ -106,7 +106,8 @@ func Check(path Path, c *common.Check, outside string) field.ErrorList {
 	}
 	if t := c.TLS; t != nil {
 		errs = append(errs, Reasons(path.Child("tls", "caSecretName"), t.CASecretName, validation.IsDNS1123Subdomain)...)
-		errs = append(errs, Reasons(path.Child("tls", "clientCertificateSecretName"), t.ClientCertificateSecretName, validation.IsDNS1123Subdomain)...)
+		errs = append(errs, Reasons(path.Child("tls", "clientCertificateSecretName"), t.ClientCertificateSecretName,
+			validation.IsDNS1123Subdomain)...)
 		name := ptr.Deref(t.ServerName, "")
 		if _, err := netip.ParseAddr(name); err != nil {
 			errs = append(errs, Reasons(path.Child("tls", "serverName"), strings.ToLower(name), validation.IsDNS1123Subdomain)...)
@@ -184,15 +185,16 @@ func CheckSecrets(path *field.Path, c *common.Check) []CheckSecret {
 		all = append(all, CheckSecret{Path: path.Child("tls", "caSecretName"), Field: "caSecretName", Name: t.CASecretName, Key: CAKey})
 	}
 	if t := c.TLS; t != nil && t.ClientCertificateSecretName != "" {
-		all = append(all, CheckSecret{Path: path.Child("tls", "clientCertificateSecretName"), Field: "clientCertificateSecretName", Name: t.ClientCertificateSecretName, IsCredential: true})
+		const name = "clientCertificateSecretName"
+		all = append(all, CheckSecret{Path: path.Child("tls", name), Field: name, Name: t.ClientCertificateSecretName, IsCredential: true})
 	}
 	if c.TCPSocket == nil {
 		return all
 	}
 	for i, s := range Within(c.TCPSocket.Steps) {
 		if s.SendFrom != nil {
-			at := path.Child("tcpSocket", "steps").Index(i).Child("sendFrom", "secretKeyRef")
-			all = append(all, CheckSecret{Path: at, Field: "sendFrom", Name: s.SendFrom.SecretKeyRef.Name, Key: s.SendFrom.SecretKeyRef.Key, IsCredential: true})
+			at, ref := path.Child("tcpSocket", "steps").Index(i).Child("sendFrom", "secretKeyRef"), s.SendFrom.SecretKeyRef
+			all = append(all, CheckSecret{Path: at, Field: "sendFrom", Name: ref.Name, Key: ref.Key, IsCredential: true})
 		}
 	}
 	return all
