@@ -270,7 +270,14 @@ func readCases() map[string]policyCase {
 		return strings.Join(append(append([]string{}, all[:i]...), all[i+1:]...), ",")
 	}
 	with := func(secret string) string { return extended(restarted, verified("Accept", secret)) }
-	const public = restartedRight + ",get secrets public"
+	const public, probed = restartedRight + ",get secrets public", "patch deployments.apps web"
+	probing := func(secrets ...string) string {
+		steps := "{expect: hello}"
+		for _, secret := range secrets {
+			steps += ", {sendFrom: {secretKeyRef: {name: " + secret + ", key: password}}}"
+		}
+		return "{targets: [{kind: Deployment, name: web}], cooldown: 10m, triggers: [{name: up, type: Probe, probe: {tcpSocket: {port: 6379, steps: [" + steps + "]}, tls: {clientCertificateSecretName: client}}}]}"
+	}
 	return map[string]policyCase{
 		"verified":            of(with("roots"), "", public+",get secrets roots", ""),
 		"verified-without":    of(with("roots"), "", public, "spec.verification.probes[3].tls.caSecretName: you may not get this Secret"),
@@ -289,11 +296,17 @@ func readCases() map[string]policyCase {
 			without(3)+",list secretproviderclasspodstatuses.secrets-store.csi.x-k8s.io", ""),
 		"reads-no-statuses": of(strings.Replace(spec, "kind: ConfigMap, selector: {matchLabels: {app: web}}", "kind: SecretProviderClass, name: vault", 1), "",
 			strings.Join(all, ","), sources),
-		"reads-another-tls": of(strings.Replace(spec, "web-tls", "root-tls", 1), spec, "", tls),
-		"reads-selected":    of(strings.Replace(spec, "app: web", "app: api", 1), spec, "", sources),
-		"reads-claimed":     {kind: rebootPolicies, spec: spec, old: spec, annotations: note(approvedBy, forged), rights: all[0], refusal: tls},
-		"reads-resumed":     of(spec, extended(spec, "suspend: true"), all[0], tls),
-		"reads-twelve":      of(largestPolicy(1, 12, 0), strings.ReplaceAll(largestPolicy(1, 12, 0), "app: n11-", "app: m-"), "", "spec.triggers[11].configChange.sources: you may not read"),
+		"probes-secrets":         of(probing("one", "two", "two"), "", probed+",get secrets client,get secrets one", "spec.triggers[0].probe: you may not get a Secret"),
+		"probes-two-secrets":     of(probing("one"), "", probed+",get secrets client,get secrets one", ""),
+		"probes-without-one":     of(probing("one"), "", probed+",get secrets client", "spec.triggers[0].probe: you may not get a Secret"),
+		"probes-three-secrets":   of(probing("one", "two"), "", probed+",list secrets", ""),
+		"probes-secrets-before":  of(extended(probing("one"), "historyLimit: 7"), probing("one"), "", ""),
+		"probes-no-secret-moved": of(strings.Replace(probing(), "tls: {clientCertificateSecretName: client}", "tls: {}", 1), probing(), "", ""),
+		"reads-another-tls":      of(strings.Replace(spec, "web-tls", "root-tls", 1), spec, "", tls),
+		"reads-selected":         of(strings.Replace(spec, "app: web", "app: api", 1), spec, "", sources),
+		"reads-claimed":          {kind: rebootPolicies, spec: spec, old: spec, annotations: note(approvedBy, forged), rights: all[0], refusal: tls},
+		"reads-resumed":          of(spec, extended(spec, "suspend: true"), all[0], tls),
+		"reads-twelve":           of(largestPolicy(1, 12, 0), strings.ReplaceAll(largestPolicy(1, 12, 0), "app: n11-", "app: m-"), "", "spec.triggers[11].configChange.sources: you may not read"),
 	}
 }
 
