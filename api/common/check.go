@@ -9,14 +9,14 @@ import "k8s.io/apimachinery/pkg/util/intstr"
 // targets. Its members are those of a container's probe. If a default differs by kind, both are given.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.tcpSocket),has(self.httpGet),has(self.grpc)].exists_one(x,x)",message="set exactly one of tcpSocket, httpGet, grpc"
-// +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.tcpSocket)",message="tls goes with httpGet or grpc"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeout) || !has(self.interval) || duration(self.timeout) <= duration(self.interval) || !self.timeout.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.interval.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="timeout must not exceed interval"
 type Check struct {
-	// tcpSocket succeeds where a connection is accepted. Exactly one of tcpSocket, httpGet and grpc is set.
+	// tcpSocket succeeds where a connection is accepted and each of its steps succeeds. Exactly one of tcpSocket, httpGet and
+	// grpc is set.
 	// +optional
 	TCPSocket *TCPSocketAction `json:"tcpSocket,omitempty"`
 
-	// httpGet succeeds where a GET returns an expected status. Redirects are not followed.
+	// httpGet succeeds where a request returns an expected status, and expectedBody if that is set. Redirects are not followed.
 	// +optional
 	HTTPGet *HTTPGetAction `json:"httpGet,omitempty"`
 
@@ -24,9 +24,9 @@ type Check struct {
 	// +optional
 	GRPC *GRPCAction `json:"grpc,omitempty"`
 
-	// tls defines how the server's certificate is verified. It goes with httpGet and grpc. Without it, grpc uses no TLS.
-	// For the scheme HTTPS, an ExternalService then trusts the system's roots. A RebootPolicy verifies nothing, as the
-	// kubelet does: the certificate of a pod rarely names its IP.
+	// tls has the check use TLS. Without it, tcpSocket and grpc use none, and for the scheme HTTPS an ExternalService trusts
+	// the system's roots, while a RebootPolicy verifies nothing, as the kubelet does: the certificate of a pod rarely names
+	// its IP.
 	// +optional
 	TLS *CheckTLS `json:"tls,omitempty"`
 
@@ -78,10 +78,11 @@ func (c *Check) Port() *intstr.IntOrString {
 	return nil
 }
 
-// TCPSocketAction opens a connection and closes it again.
+// TCPSocketAction opens a connection, goes through its steps and closes it again.
 type TCPSocketAction struct {
-	// port to connect to, by number or name. In an ExternalService it is one of the TCP ports of spec.ports, and may be
-	// absent where that has a single port. In a RebootPolicy it is required, and a name is that of a container's port.
+	// port to connect to, by number or name. In an ExternalService a name is one of the TCP ports of spec.ports. A number that
+	// spec.ports has is that port with its targetPort, and any other is a port that is checked and not published. It may be
+	// absent where spec.ports has a single port. In a RebootPolicy it is required, and a name is that of a container's port.
 	//
 	// +kubebuilder:validation:XIntOrString
 	// +kubebuilder:validation:MaxLength=15
@@ -89,9 +90,83 @@ type TCPSocketAction struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 1 && self <= 65535",message="must be a port number from 1 to 65535, or the name of a port"
 	// +optional
 	Port *intstr.IntOrString `json:"port,omitempty"`
+
+	// steps are taken in this order once the connection is there, over TLS where tls is set. A protocol whose server greets
+	// first begins with a step that only expects. Without steps, an accepted connection is enough.
+	//
+	// +kubebuilder:validation:MaxItems=4
+	// +listType=atomic
+	// +optional
+	Steps []TCPStep `json:"steps,omitempty"`
 }
 
-// HTTPGetAction sends a GET.
+// TCPStep sends something, or waits for something, or both in this order.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.send) || has(self.sendFrom) || has(self.expect)",message="set send, sendFrom or expect"
+// +kubebuilder:validation:XValidation:rule="!has(self.send) || !has(self.sendFrom)",message="set one of send and sendFrom"
+type TCPStep struct {
+	// send is the text to send, with the escapes of a Go string, such as \r\n or \x00. It is stored as plain text: use sendFrom
+	// for a secret.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Send string `json:"send,omitempty"`
+
+	// sendFrom sends a value of a Secret.
+	// +optional
+	SendFrom *SendSource `json:"sendFrom,omitempty"`
+
+	// expect is the text to wait for, with the escapes of a Go string. The step succeeds once it is part of what the server has
+	// sent since the match of the step before, and fails after 4 KiB without it or at the end of timeout.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Expect string `json:"expect,omitempty"`
+}
+
+// SendSource is a value of a Secret, with the text around it: prefix, value and suffix are sent as one.
+type SendSource struct {
+	// prefix is sent before the value, with the escapes of a Go string.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Prefix string `json:"prefix,omitempty"`
+
+	// secretKeyRef is a key of a Secret in the same namespace. Its value, at most 1 KiB, is sent as it is, without escapes.
+	// +required
+	SecretKeyRef SecretKeyReference `json:"secretKeyRef,omitzero"`
+
+	// suffix is sent after the value, with the escapes of a Go string, such as \r\n.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	Suffix string `json:"suffix,omitempty"`
+}
+
+// SecretKeyReference is a key of a Secret.
+type SecretKeyReference struct {
+	// name of the Secret.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Name string `json:"name,omitempty"`
+
+	// key of the Secret.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +required
+	Key string `json:"key,omitempty"`
+}
+
+// HTTPGetAction sends a request without a body.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.expectedBody) || !has(self.method) || self.method != 'HEAD'",message="expectedBody needs a response with a body: use method GET"
 type HTTPGetAction struct {
 	// port to connect to, by number or name, as that of tcpSocket.
 	//
@@ -101,6 +176,10 @@ type HTTPGetAction struct {
 	// +kubebuilder:validation:XValidation:rule="type(self) != int || self >= 1 && self <= 65535",message="must be a port number from 1 to 65535, or the name of a port"
 	// +optional
 	Port *intstr.IntOrString `json:"port,omitempty"`
+
+	// method is GET, HEAD or OPTIONS. The default is GET.
+	// +optional
+	Method *HTTPMethod `json:"method,omitempty"`
 
 	// path with its query. The default is "/".
 	//
@@ -134,7 +213,28 @@ type HTTPGetAction struct {
 	// +listType=atomic
 	// +optional
 	ExpectedStatuses []StatusRange `json:"expectedStatuses,omitempty"`
+
+	// expectedBody is a text that the first 4 KiB of the body must have. Without it, the body is not read.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=1024
+	// +optional
+	ExpectedBody string `json:"expectedBody,omitempty"`
 }
+
+// HTTPMethod is GET, HEAD or OPTIONS, which change nothing at the server.
+//
+// +kubebuilder:validation:Enum=GET;HEAD;OPTIONS
+type HTTPMethod string
+
+const (
+	// MethodGet requests a resource.
+	MethodGet HTTPMethod = "GET"
+	// MethodHead requests the header of its response alone.
+	MethodHead HTTPMethod = "HEAD"
+	// MethodOptions requests what the server supports.
+	MethodOptions HTTPMethod = "OPTIONS"
+)
 
 // HTTPScheme is HTTP or HTTPS.
 //
@@ -207,7 +307,7 @@ type GRPCAction struct {
 	Authority *string `json:"authority,omitempty"`
 }
 
-// CheckTLS defines how the server's certificate is verified.
+// CheckTLS defines how the server's certificate is verified, and which one the check presents.
 type CheckTLS struct {
 	// serverName is the name that the certificate must be valid for. Where it is absent, it is the DNS name that is
 	// connected to, or the address.
@@ -222,6 +322,13 @@ type CheckTLS struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	CASecretName string `json:"caSecretName,omitempty"`
+
+	// clientCertificateSecretName names a Secret in the same namespace, whose tls.crt and tls.key are presented to the server.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +optional
+	ClientCertificateSecretName string `json:"clientCertificateSecretName,omitempty"`
 
 	// insecureSkipVerify accepts any certificate. The default is false.
 	// +optional

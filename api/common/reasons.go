@@ -35,7 +35,7 @@ const (
 	ReasonInvalidSpec        = "InvalidSpec"
 	ReasonDeleting           = "Deleting"
 	ReasonProbesInconclusive = "ProbesInconclusive"
-	ReasonCAUnavailable      = "CAUnavailable"
+	ReasonSecretUnavailable  = "SecretUnavailable"
 	ReasonHostUnresolved     = "HostUnresolved"
 	ReasonDenied             = "Denied"
 	EventClockSkew           = "ClockSkew"

@@ -52,7 +52,8 @@ type Verification struct {
 // fail. Its members are those of a check.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.tcpSocket),has(self.httpGet),has(self.grpc)].exists_one(x,x)",message="set exactly one of tcpSocket, httpGet, grpc"
-// +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.tcpSocket)",message="tls goes with httpGet or grpc"
+// +kubebuilder:validation:XValidation:rule="!has(self.tls) || !has(self.tls.clientCertificateSecretName)",fieldPath=".tls.clientCertificateSecretName",message="verification.probes send no credentials: leave clientCertificateSecretName out"
+// +kubebuilder:validation:XValidation:rule="!has(self.tcpSocket) || !has(self.tcpSocket.steps) || self.tcpSocket.steps.all(s, !has(s.sendFrom))",fieldPath=".tcpSocket.steps",message="verification.probes send no credentials: use send, or leave the step out"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeout) || !has(self.interval) || duration(self.timeout) <= duration(self.interval) || !self.timeout.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.interval.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="timeout must not exceed interval"
 // +kubebuilder:validation:XValidation:rule="[has(self.tcpSocket) && !has(self.tcpSocket.port), has(self.httpGet) && !has(self.httpGet.port), has(self.grpc) && !has(self.grpc.port)].all(x, !x)",message="port is required"
 // +kubebuilder:validation:XValidation:rule="[has(self.tcpSocket) && has(self.tcpSocket.port) && type(self.tcpSocket.port) != int, has(self.httpGet) && has(self.httpGet.port) && type(self.httpGet.port) != int, has(self.grpc) && has(self.grpc.port) && type(self.grpc.port) != int].all(x, !x)",message="port must be a number: a name is that of a container's port"
@@ -73,12 +74,12 @@ type VerificationProbe struct {
 	// +required
 	Host string `json:"host,omitempty"`
 
-	// tcpSocket succeeds where a connection is accepted. Exactly one of tcpSocket, httpGet and grpc is set, and its port is a
-	// number.
+	// tcpSocket succeeds where a connection is accepted and each of its steps succeeds. Exactly one of tcpSocket, httpGet and
+	// grpc is set, and its port is a number.
 	// +optional
 	TCPSocket *TCPSocketAction `json:"tcpSocket,omitempty"`
 
-	// httpGet succeeds where a GET returns an expected status. Redirects are not followed.
+	// httpGet succeeds where a request returns an expected status, and expectedBody if that is set. Redirects are not followed.
 	// +optional
 	HTTPGet *HTTPGetAction `json:"httpGet,omitempty"`
 
@@ -86,8 +87,7 @@ type VerificationProbe struct {
 	// +optional
 	GRPC *GRPCAction `json:"grpc,omitempty"`
 
-	// tls defines how the server's certificate is verified. It goes with httpGet and grpc. Without it, grpc uses no TLS, and
-	// the scheme HTTPS trusts the system's roots.
+	// tls has the request use TLS. Without it, tcpSocket and grpc use none, and the scheme HTTPS trusts the system's roots.
 	// +optional
 	TLS *CheckTLS `json:"tls,omitempty"`
 

@@ -19,7 +19,7 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/controllers/chaospod/chaos"
-	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle"
+	"github.com/fairlead-dev/fairlead/controllers/internal/checksecrets"
 	"github.com/fairlead-dev/fairlead/controllers/internal/clientprobe"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
@@ -61,7 +61,7 @@ type Reconciler struct {
 	states     *controller.States[objectState]
 	ownWrites  *controller.OwnWrites
 	deaths     *deaths
-	caBundles  *cabundle.Bundles
+	secrets    *checksecrets.Reader
 	metrics    *metrics
 }
 
@@ -81,7 +81,7 @@ func newReconciler(r Reconciler) *Reconciler {
 	}
 	r.watchIndex = &controller.WatchIndex[*watchSet]{}
 	r.states, r.metrics, r.ownWrites = &controller.States[objectState]{}, newMetrics(), &controller.OwnWrites{}
-	r.deaths, r.caBundles = &deaths{}, cabundle.New(r.Live, r.Now)
+	r.deaths, r.secrets = &deaths{}, checksecrets.New(r.Live, r.Now)
 	enqueueAll := func() { r.watchIndex.EnqueueAll(r.enqueuer) }
 	r.Freeze.Subscribe(enqueueAll)
 	r.Suspicions.Subscribe(enqueueAll)

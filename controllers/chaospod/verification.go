@@ -27,7 +27,7 @@ func (r *Reconciler) sendRequests(ctx context.Context, o *observation) {
 		r.Requests.Set(o.key, nil, nil)
 		return
 	}
-	wants, again := clientprobe.Wants(ctx, r.caBundles, o.key.Namespace, o.spec.Spec.Verification.Probes)
+	wants, again := clientprobe.Wants(ctx, r.secrets, o.key.Namespace, o.spec.Spec.Verification.Probes)
 	o.requeueAt(again)
 	r.Requests.Set(o.key, wants, []clientprobe.Disruption{{ID: run.ID, Stored: run.Probes, Resumed: run.ID == o.begun}})
 }

@@ -205,13 +205,13 @@ func TestTheAuthorityOfAProbeOfARunIsReadAndItsAbsenceTold(t *testing.T) {
 	s := newSuite(t, strings.Replace(proven, "tcpSocket: {port: 443}", "httpGet: {port: 443}, tls: {caSecretName: roots}", 1))
 	s.requestRun()
 	s.reconcile()
-	if got := s.sender.wants; len(got) != 1 || got[0].Unsupported != common.ReasonCAUnavailable {
+	if got := s.sender.wants; len(got) != 1 || got[0].Unsupported != common.ReasonSecretUnavailable {
 		t.Errorf("%+v", got)
 	}
-	s.sender.counted = []requestcount.Requests{{ProbeRequests: shopRequests(0, 0), NotSent: common.ReasonCAUnavailable}}
+	s.sender.counted = []requestcount.Requests{{ProbeRequests: shopRequests(0, 0), NotSent: common.ReasonSecretUnavailable}}
 	s.now = s.now.Add(2 * time.Minute)
 	s.reconcile()
-	if run := s.object().Status.History[0]; len(s.killed) > 0 || run.Reason != chaosv1.ReasonProbesFailed || !strings.Contains(run.Message, "(CAUnavailable)") {
+	if run := s.object().Status.History[0]; len(s.killed) > 0 || run.Reason != chaosv1.ReasonProbesFailed || !strings.Contains(run.Message, "(SecretUnavailable)") {
 		t.Errorf("killed %q: %+v", s.killed, run)
 	}
 }

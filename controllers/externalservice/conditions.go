@@ -169,7 +169,7 @@ func (u *statusUpdate) setHealthy(es *networkingv1.ExternalService, o *failover.
 	}
 	switch {
 	case o.UncheckedReason != "":
-		status, reason, message = metav1.ConditionUnknown, networkingv1.ReasonCAUnavailable, o.UncheckedReason
+		status, reason, message = metav1.ConditionUnknown, networkingv1.ReasonSecretUnavailable, o.UncheckedReason
 	case o.IsSuspect:
 		status, reason = metav1.ConditionUnknown, networkingv1.ReasonProbesInconclusive
 		message = "so many checks fail at once that the fault is probably the operator's own: health stays as it was"

@@ -9,7 +9,7 @@
 //
 //  1. reconcile.go has the steps in order, each on its own: the error of one stops no other. finalizer.go has those of an
 //     object that is being deleted.
-//  2. observe.go reads the world into values, and sets what is looked up and checked; cabundle.go reads the certificates
+//  2. observe.go reads the world into values, and sets what is looked up and checked; checksecrets reads the certificates
 //     that a check trusts, and dependants.go what a fault would disrupt. state.go has what this process keeps between
 //     reconciles. The package endpoints returns the addresses, each with the decision of the egress policy and its health,
 //     and what an earlier process has left in slices and status.

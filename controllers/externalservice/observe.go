@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -22,11 +23,11 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
-	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
 	"github.com/fairlead-dev/fairlead/internal/probe"
-	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
+	"github.com/fairlead-dev/fairlead/internal/rules"
+	esrules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 // observe sets what is looked up and checked for an object, and returns what is known of it.
@@ -77,30 +78,60 @@ func (r *Reconciler) observeEndpoints(
 	if o.IsPolicyUnsynced {
 		return o // addresses that are denied until the policy has synced would lose their health
 	}
-	var roots []byte
-	h := es.Spec.HealthCheck
-	if name := cabundle.SecretOf(&h.Check); name != "" {
-		ca := r.caBundles.Get(ctx, types.NamespacedName{Namespace: es.Namespace, Name: name})
-		o.RequeueAt = ca.Due
-		if ca.Problem != "" {
-			o.UncheckedReason = fmt.Sprintf("nothing is checked: Secret %s, which healthCheck.tls.caSecretName names, %s", name, ca.Problem)
-			r.keepHealth(es, current, edited, &o, state)
-			return o
-		}
-		roots = ca.Roots
+	if !r.check(ctx, es, &o, previous) {
+		r.keepHealth(es, current, edited, &o, state)
+		return o
 	}
-	check := probe.Check{
-		Check: h.Check, UnhealthyInterval: h.UnhealthyInterval.Or(0), JitterPercent: int(*h.JitterPercent), RootPEM: roots,
-	}
-	setTargets(r.Probes, key, check, o.Endpoints, previous, r.Now())
 	state.targetsSeeded = true
-	o.RequeueAt = controller.Earliest(o.RequeueAt, state.failover.Damp(&check, o.Endpoints, r.Now()))
+	o.RequeueAt = controller.Earliest(o.RequeueAt, state.failover.Damp(&probe.Check{Check: es.Spec.HealthCheck.Check}, o.Endpoints, r.Now()))
 	o.IsSuspect = r.Probes.IsFrozen(key)
 	if !o.IsSuspect && inheritsSuspicion(es, o.Endpoints) {
 		o.IsSuspect = true
 		o.RequeueAt = controller.Earliest(o.RequeueAt, r.Now().Add(failover.FirstProbeGrace(es.Spec.HealthCheck)))
 	}
 	return o
+}
+
+// check has the addresses checked, and sets the health of each. It is false where a Secret is lacking that the check needs.
+func (r *Reconciler) check(
+	ctx context.Context, es *networkingv1.ExternalService, o *failover.Observation, previous *endpoints.Previous,
+) bool {
+	h, at := es.Spec.HealthCheck, field.NewPath("healthCheck")
+	if slices.Contains(r.WebhookExemptNamespaces, es.Namespace) && slices.ContainsFunc(rules.CheckSecrets(at, &h.Check), isCredential) {
+		o.UncheckedReason = "nothing is checked: no admission webhook is called in namespace " + es.Namespace +
+			", so it is not known whether the writer of the object may read the credentials of healthCheck; leave sendFrom and clientCertificateSecretName out"
+		return false
+	}
+	content := r.secrets.Of(ctx, es.Namespace, at, &h.Check, time.Time{})
+	how := probe.Check{
+		Check: h.Check, UnhealthyInterval: h.UnhealthyInterval.Or(0), JitterPercent: int(*h.JitterPercent), Secrets: content.Secrets,
+	}
+	if content.Problem == "" {
+		setTargets(r.Probes, client.ObjectKeyFromObject(es), how, o.Endpoints, previous, r.Now())
+		// A Secret that was rotated is found by the first check that fails, before more of them decide.
+		content = r.secrets.Of(ctx, es.Namespace, at, &h.Check, lastFailure(o.Endpoints))
+	}
+	if o.RequeueAt = content.Due; content.Problem != "" {
+		o.UncheckedReason = "nothing is checked: " + content.Problem
+		return false
+	}
+	if !content.Equal(&how.Secrets) {
+		how.Secrets = content.Secrets
+		setTargets(r.Probes, client.ObjectKeyFromObject(es), how, o.Endpoints, previous, r.Now())
+	}
+	return true
+}
+
+func isCredential(s rules.CheckSecret) bool { return s.IsCredential }
+
+// lastFailure returns when the latest check failed of those that are the last of their address; zero for none.
+func lastFailure(all []endpoints.Endpoint) (latest time.Time) {
+	for _, a := range endpoints.Active(all) {
+		if h := &a.Health; h.Reason != "" && h.Reason != networkingv1.ProbeConnected && h.LastProbe.After(latest) {
+			latest = h.LastProbe
+		}
+	}
+	return latest
 }
 
 // inheritsSuspicion reports whether an earlier process suspected itself, and this one has not checked any
@@ -170,7 +201,7 @@ func (r *Reconciler) findService(ctx context.Context, es *networkingv1.ExternalS
 	current := &corev1.Service{}
 	err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), current)
 	switch {
-	case err == nil && rules.BelongsTo(current, es):
+	case err == nil && esrules.BelongsTo(current, es):
 		return foundService{service: current, ours: true}, nil
 	case apierrors.IsNotFound(err) && es.Status.ObservedGeneration <= 0 && isNew:
 		return foundService{assumed: true}, nil
@@ -183,7 +214,7 @@ func (r *Reconciler) findService(ctx context.Context, es *networkingv1.ExternalS
 		return foundService{}, nil
 	case err != nil:
 		return foundService{}, fmt.Errorf("read Service: %w", err)
-	case rules.BelongsTo(live, es):
+	case esrules.BelongsTo(live, es):
 		return foundService{service: live, ours: true}, nil
 	}
 	return r.findOrphan(ctx, es, live)
@@ -206,8 +237,8 @@ func (r *Reconciler) findOrphan(ctx context.Context, es *networkingv1.ExternalSe
 		lost = publication.WasApplied(live) || slices.ContainsFunc(current,
 			func(s *discoveryv1.EndpointSlice) bool { return metav1.IsControlledBy(s, live) })
 	}
-	switch orphan := rules.IsOrphan(live); {
-	case lost, rules.IsAbandoned(live, es), orphan && rules.Adopts(es):
+	switch orphan := esrules.IsOrphan(live); {
+	case lost, esrules.IsAbandoned(live, es), orphan && esrules.Adopts(es):
 	case orphan:
 		return foundService{}, errOrphanedService
 	default:

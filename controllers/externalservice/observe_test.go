@@ -4,6 +4,7 @@
 package externalservice
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -11,8 +12,8 @@ import (
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
-	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle"
-	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle/cabundletest"
+	"github.com/fairlead-dev/fairlead/controllers/internal/checksecrets"
+	"github.com/fairlead-dev/fairlead/controllers/internal/checksecrets/checksecretstest"
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
@@ -48,8 +49,8 @@ func TestASuspicionIsInheritedUntilSomethingIsChecked(t *testing.T) {
 func TestWithoutItsCertificatesNothingIsCheckedAndNothingMoves(t *testing.T) {
 	const secure = `{ports: [{name: sql, port: 5432}], healthCheck: {httpGet: {}, tls: {caSecretName: roots}}, endpoints: [{name: a, addresses: [192.0.2.1]}, {name: b, priority: 1, addresses: [198.51.100.1]}]}`
 	s := newSuite(t, secure)
-	secrets := &cabundletest.Secrets{Data: map[string][]byte{"ca.crt": cabundletest.NewCertificate(t)}}
-	s.caBundles = cabundle.New(secrets, s.Now)
+	secrets := &checksecretstest.Secrets{Data: map[string][]byte{"ca.crt": checksecretstest.NewCertificate(t)}}
+	s.secrets = checksecrets.New(secrets, s.Now)
 	if again := s.reconcileOnce(); again.RequeueAfter == 0 {
 		t.Error("the Secret is not read again")
 	}
@@ -64,7 +65,7 @@ func TestWithoutItsCertificatesNothingIsCheckedAndNothingMoves(t *testing.T) {
 	secrets.Data = nil
 	s.advance(2 * time.Minute)
 	s.reconcileOnce()
-	s.wantCondition("Healthy", "Unknown CAUnavailable")
+	s.wantCondition("Healthy", "Unknown SecretUnavailable")
 	s.wantCondition("Ready", "True Published")
 	s.wantPublished("192.0.2.1+")
 	if s.health.targets != nil {
@@ -78,7 +79,7 @@ func TestWithoutItsCertificatesNothingIsCheckedAndNothingMoves(t *testing.T) {
 	})
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.1+ 192.0.2.9")
-	secrets.Data = map[string][]byte{"ca.crt": cabundletest.NewCertificate(t)}
+	secrets.Data = map[string][]byte{"ca.crt": checksecretstest.NewCertificate(t)}
 	s.advance(time.Minute)
 	s.reconcileUnchanged("the first check of an address")
 	s.advance(firstProbeHold)
@@ -89,4 +90,61 @@ func TestWithoutItsCertificatesNothingIsCheckedAndNothingMoves(t *testing.T) {
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.1+ 192.0.2.9+")
 	s.wantCondition("Healthy", "True AllHealthy")
+}
+
+const authenticated = `{ports: [{name: redis, port: 6379}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {tcpSocket: {steps: [{sendFrom: {prefix: "AUTH ", secretKeyRef: {name: login, key: password}}, expect: OK}]}}}`
+
+func TestARotatedCredentialIsReadOnceAFirstCheckFails(t *testing.T) {
+	s := newSuite(t, authenticated)
+	secrets := &checksecretstest.Secrets{Data: map[string][]byte{"password": []byte("first")}}
+	s.secrets = checksecrets.New(secrets, s.Now)
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
+	s.advance(10 * time.Second)
+	secrets.Data = map[string][]byte{"password": []byte("second")}
+	reads := secrets.Reads
+	s.reconcileOnce()
+	if secrets.Reads != reads {
+		t.Error("the Secret is read although no check has failed")
+	}
+	s.health.known["192.0.2.1"] = probe.Health{State: networkingv1.AddressHealthy, Reason: networkingv1.ProbeUnexpectedResponse, LastProbe: s.Now()}
+	s.reconcileOnce()
+	if got := s.health.check.Values; len(got) != 1 || string(got[0].Reveal()) != "second" {
+		t.Errorf("the check presents %d values, not the rotated one", len(got))
+	}
+	s.wantPublished("192.0.2.1+")
+}
+
+func TestWhereAdmissionAsksNobodyNoCredentialIsRead(t *testing.T) {
+	s := newSuite(t, authenticated)
+	secrets := &checksecretstest.Secrets{Data: map[string][]byte{"password": []byte("first")}}
+	s.secrets, s.WebhookExemptNamespaces = checksecrets.New(secrets, s.Now), []string{objectKey.Namespace}
+	s.reconcileOnce()
+	if secrets.Reads > 0 || s.health.targets != nil {
+		t.Errorf("%d reads", secrets.Reads)
+	}
+	s.wantCondition("Healthy", "Unknown SecretUnavailable")
+}
+
+func TestAPortThatIsNotPublishedIsCheckedAndJudgedByThePolicy(t *testing.T) {
+	const patroni = `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1], ports: [{name: sql, port: 6432}]}], healthCheck: {httpGet: {port: 8008, path: /primary}}}`
+	s := newSuite(t, patroni)
+	s.reconcileOnce()
+	if len(s.health.targets) != 1 || s.health.targets[0].Port != 8008 {
+		t.Fatalf("targets %+v", s.health.targets)
+	}
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+")
+	var es networkingv1.ExternalService
+	s.must(s.store.Get(t.Context(), objectKey, &es))
+	set := endpoints.PortSetOf(&es.Spec, es.Spec.Endpoints[0].Ports, 0)
+	if len(set.Ports) != 1 || *set.Ports[0].Port != 6432 || !slices.Equal(set.Numbers, []uint16{6432, 8008}) {
+		t.Errorf("published %v, judged %v", set.Ports, set.Numbers)
+	}
+	if set.Digest != endpoints.PortSetOf(&networkingv1.ExternalServiceSpec{Ports: es.Spec.Ports}, es.Spec.Endpoints[0].Ports, 0).Digest {
+		t.Error("the check names the slices")
+	}
 }

@@ -25,8 +25,8 @@ package externalservice
 //
 // +kubebuilder:rbac:groups="",resources=endpoints,verbs=get;delete
 
-// The Secret that a health check names in tls.caSecretName, by its name alone. Admission has asked whether the user who
-// named it may get it. To narrow this, take the rule out of the ClusterRole and grant it by a Role, with resourceNames where
+// The Secrets that a health check names in tls and in sendFrom of its steps, by their names alone. Admission has asked whether the user who
+// named one may get it. To narrow this, take the rule out of the ClusterRole and grant it by a Role, with resourceNames where
 // they are known, in the namespaces that need it; elsewhere such a check fails, and nothing else does.
 //
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/resolution"
-	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle"
+	"github.com/fairlead-dev/fairlead/controllers/internal/checksecrets"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 	"github.com/fairlead-dev/fairlead/internal/probe"
@@ -117,7 +117,7 @@ type Reconciler struct {
 	// them.
 	WebhookExemptNamespaces []string
 
-	caBundles *cabundle.Bundles
+	secrets   *checksecrets.Reader
 	metrics   *metrics
 	states    *controller.States[objectState]
 	statuses  *controller.States[statusState]
@@ -125,7 +125,7 @@ type Reconciler struct {
 }
 
 func newReconciler(r Reconciler) *Reconciler {
-	r.caBundles = cabundle.New(r.Secrets, r.Now)
+	r.secrets = checksecrets.New(r.Secrets, r.Now)
 	r.metrics = newMetrics(r.Now, r.Resolution)
 	r.states, r.statuses, r.ownWrites = &controller.States[objectState]{}, &controller.States[statusState]{}, &controller.OwnWrites{}
 	return &r

@@ -95,9 +95,10 @@ func checkedOf(spec *networkingv1.ExternalServiceSpec) any {
 	if spec.HealthCheck == nil {
 		return nil
 	}
+	request := probe.Unnamed(&spec.HealthCheck.Check)
 	port := rules.CheckedPort(spec.Ports, spec.HealthCheck.Port())
 	if port == nil {
-		return nil // which is not valid
+		return []any{request, spec.HealthCheck.TLS, rules.UnpublishedPort(spec)}
 	}
 	number := ptr.Deref(port.TargetPort, port.Port)
 	own := map[string]int32{}
@@ -111,7 +112,7 @@ func checkedOf(spec *networkingv1.ExternalServiceSpec) any {
 			own[string(ip)] = e.Ports[at].Port
 		}
 	}
-	return []any{probe.Unnamed(&spec.HealthCheck.Check), spec.HealthCheck.TLS, number, own}
+	return []any{request, spec.HealthCheck.TLS, number, own}
 }
 
 // setPublished sets that the spec is published.

@@ -21,7 +21,7 @@ var waits = []struct {
 	{networkingv1.ConditionReady, metav1.ConditionUnknown, networkingv1.ReasonSuspended},
 	{networkingv1.ConditionReconciling, metav1.ConditionTrue, networkingv1.ReasonResolving},
 	{networkingv1.ConditionFaultInjected, metav1.ConditionFalse, networkingv1.ReasonFaultPending},
-	{networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonCAUnavailable},
+	{networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonSecretUnavailable},
 	{networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbesInconclusive},
 	{networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackDelay},
 	{networkingv1.ConditionFailedOver, metav1.ConditionTrue, networkingv1.ReasonFailbackManual},

@@ -8,14 +8,14 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"time"
 
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
-	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle"
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/podprobe"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
@@ -92,15 +92,14 @@ func (o *observation) addResult(signal *restart.Signal, w *workload, result podp
 func (r *Reconciler) wantOf(ctx context.Context, o *observation, t *autorebootv1.Trigger, w *workload) podprobe.Want {
 	p := t.Probe
 	want := podprobe.Want{Trigger: t.Name, Workload: w.UID, Probe: p, Pods: o.podsToCheck(w, p.Port())}
-	if name := cabundle.SecretOf(&p.Check); name != "" {
-		ca := r.caBundles.Get(ctx, types.NamespacedName{Namespace: o.key.Namespace, Name: name})
-		o.requeueAt(ca.Due)
-		want.Roots = ca.Roots
-		if ca.Problem != "" {
-			want.Unsupported = autorebootv1.ReasonCAUnavailable
-			o.addProblem(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf(
-				"trigger %q does not fire: Secret %s, which probe.tls.caSecretName names, %s", t.Name, name, ca.Problem))
-		}
+	content := r.secrets.Of(ctx, o.key.Namespace, field.NewPath("probe"), &p.Check, time.Time{})
+	want.Secrets = content.Secrets
+	if !content.Due.IsZero() {
+		o.requeueAt(content.Due)
+	}
+	if content.Problem != "" {
+		want.Unsupported = autorebootv1.ReasonSecretUnavailable
+		o.addProblem(autorebootv1.ReasonProbeUnavailable, fmt.Sprintf("trigger %q does not fire: %s", t.Name, content.Problem))
 	}
 	if ptr.Deref(p.Host, "") == "" && len(want.Pods) > 0 && !slices.ContainsFunc(want.Pods, func(p podprobe.Pod) bool { return p.Port != 0 }) {
 		want.Unsupported = autorebootv1.ReasonPortNotFound

@@ -15,7 +15,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle"
+	"github.com/fairlead-dev/fairlead/controllers/internal/checksecrets"
 	"github.com/fairlead-dev/fairlead/controllers/internal/clientprobe"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
@@ -70,7 +70,7 @@ type Reconciler struct {
 	podVersions *podCreationVersions
 	states      *controller.States[objectState]
 	nodes       *nodes
-	caBundles   *cabundle.Bundles
+	secrets     *checksecrets.Reader
 	former      *formerPolicies
 	ownWrites   *controller.OwnWrites
 	metrics     *metrics
@@ -82,7 +82,7 @@ func newReconciler(r Reconciler) *Reconciler {
 	}
 	r.watchIndex, r.podVersions = &controller.WatchIndex[*watchSet]{}, &podCreationVersions{}
 	r.states, r.metrics, r.ownWrites = &controller.States[objectState]{}, newMetrics(r.Now), &controller.OwnWrites{}
-	r.former, r.nodes, r.caBundles = &formerPolicies{}, &nodes{}, cabundle.New(r.Live, r.Now)
+	r.former, r.nodes, r.secrets = &formerPolicies{}, &nodes{}, checksecrets.New(r.Live, r.Now)
 	return &r
 }
 

@@ -30,7 +30,7 @@ func (r *Reconciler) sendRequests(ctx context.Context, o *observation) {
 	if o.blockedBy != "" || len(inFlight) == 0 {
 		probes = nil
 	}
-	wants, again := clientprobe.Wants(ctx, r.caBundles, o.key.Namespace, probes)
+	wants, again := clientprobe.Wants(ctx, r.secrets, o.key.Namespace, probes)
 	o.requeueAt(again)
 	var restarts []clientprobe.Disruption
 	for i := range inFlight {

@@ -127,7 +127,7 @@ func TestTheAuthorityOfAProbeIsReadAndItsAbsenceTold(t *testing.T) {
 	spec := strings.Replace(proven, "tcpSocket: {port: 443}", "httpGet: {port: 443}, tls: {caSecretName: roots}", 1)
 	s := newSuite(t, spec, deployment("api", 2, nil)...)
 	s.beginRestart()
-	if got := s.sender.wants; len(got) != 1 || got[0].Unsupported != autorebootv1.ReasonCAUnavailable {
+	if got := s.sender.wants; len(got) != 1 || got[0].Unsupported != autorebootv1.ReasonSecretUnavailable {
 		t.Errorf("%+v", got)
 	}
 }

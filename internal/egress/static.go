@@ -10,6 +10,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 // Static is an address that a spec lists, rather than one that a DNS name resolves to.
@@ -18,7 +19,7 @@ type Static struct {
 	Endpoint, Address int
 	// IP is the zero Addr if the text is not an address, which validation refuses.
 	IP netip.Addr
-	// Ports are the ports that the address is published with, sorted and unique.
+	// Ports that it is published with or checked at, sorted and unique.
 	Ports []uint16
 }
 
@@ -54,6 +55,9 @@ func portsOf(spec *networkingv1.ExternalServiceSpec, e *networkingv1.Endpoint) [
 			}
 		}
 		ports = append(ports, uint16(number))
+	}
+	if checked := rules.UnpublishedPort(spec); checked > 0 {
+		ports = append(ports, checked)
 	}
 	slices.Sort(ports)
 	return slices.Compact(ports)

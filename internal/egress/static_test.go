@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
@@ -31,6 +32,24 @@ func pointing() *networkingv1.ExternalService {
 
 func approve(es *networkingv1.ExternalService, user string) {
 	es.Annotations = map[string]string{common.ApprovedByAnnotation: Approval(es, user)}
+}
+
+func TestAPortThatIsOnlyCheckedIsOneOfAnAddress(t *testing.T) {
+	es := pointing()
+	approve(es, "ann")
+	es.Spec.HealthCheck = &networkingv1.HealthCheck{Check: common.Check{HTTPGet: &common.HTTPGetAction{Port: ptr.To(intstr.FromInt32(443))}}}
+	if !Approved(es) {
+		t.Error("a check of a published port is not approved")
+	}
+	es.Spec.HealthCheck.HTTPGet.Port = ptr.To(intstr.FromInt32(8008))
+	if Approved(es) {
+		t.Error("a check of another port is approved")
+	}
+	for _, s := range StaticAddresses(&es.Spec) {
+		if !slices.Contains(s.Ports, 8008) {
+			t.Errorf("%s has ports %v", s.IP, s.Ports)
+		}
+	}
 }
 
 func TestAnApprovalIsOfTheAddressesAndTheirPorts(t *testing.T) {

@@ -37,6 +37,19 @@ func BenchmarkHTTPProbe(b *testing.B) {
 	benchmark(b, getting(common.HTTPGetAction{}, nil, nil), port)
 }
 
+// BenchmarkStepsProbe includes a server that reads and answers in the cheapest way, twice.
+func BenchmarkStepsProbe(b *testing.B) {
+	buffer := make([]byte, 4096)
+	port, stop := listen(b, func(conn net.Conn) {
+		for _, answer := range []string{"+OK\r\n", "$6\r\nmaster\r\n"} {
+			_, _ = conn.Read(buffer)
+			_, _ = io.WriteString(conn, answer)
+		}
+	})
+	defer stop()
+	benchmark(b, stepping(b, `{tcpSocket: {steps: [{sendFrom: {prefix: 'AUTH ', secretKeyRef: {name: redis, key: password}, suffix: '\r\n'}, expect: +OK}, {send: 'ROLE\r\n', expect: master}]}}`, "s3cret"), port)
+}
+
 // BenchmarkGRPCProbe includes grpc-go's server.
 func BenchmarkGRPCProbe(b *testing.B) {
 	port, stop := serve(b, withHealth(healthv1.HealthCheckResponse_SERVING))

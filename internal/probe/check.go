@@ -24,9 +24,8 @@ type Check struct {
 	UnhealthyInterval time.Duration
 	// JitterPercent of an interval is added to it at random, at most. Defaults to 0.
 	JitterPercent int
-	// RootPEM is the ca.crt of tls.caSecretName. If it holds no certificate every probe ends in TLSFailed. It must not be
-	// changed. Defaults to the roots of the system.
-	RootPEM []byte
+	// Secrets is the content of the Secrets that Check names.
+	Secrets
 }
 
 // timing is the intervals and thresholds of a Check.
@@ -48,16 +47,17 @@ func (c *Check) timing() timing {
 
 // isEqual reports whether two checks are the same, except for their times and thresholds.
 func (c *Check) isEqual(o *Check) bool {
-	return equality.Semantic.DeepEqual(c.Request(), o.Request()) && bytes.Equal(c.RootPEM, o.RootPEM)
+	return equality.Semantic.DeepEqual(c.Request(), o.Request()) && c.Secrets.Equal(&o.Secrets)
 }
 
 // sameRequest reports whether two checks send the same request and trust the same certificates. The name of a port is that
-// of the port of each target, and the name of a Secret that of RootPEM.
+// of the port of each target, and the name of a Secret that of RootPEM. A credential that is rotated makes no other request:
+// the address of a check that succeeds stays healthy until so many checks fail by the new one.
 func (c *Check) sameRequest(o *Check) bool {
 	return equality.Semantic.DeepEqual(Unnamed(&c.Check), Unnamed(&o.Check)) && bytes.Equal(c.RootPEM, o.RootPEM)
 }
 
-// Unnamed returns the request of a check without the names of its port and of its Secret.
+// Unnamed returns the request of a check without the names of its port and of the Secret that it trusts.
 func Unnamed(c *common.Check) common.Check {
 	request := c.Request()
 	request = *request.DeepCopy()
@@ -76,16 +76,18 @@ func Unnamed(c *common.Check) common.Check {
 }
 
 // onlyConnects reports whether a probe sends nothing.
-func (c *Check) onlyConnects() bool { return c.HTTPGet == nil && c.GRPC == nil }
+func (c *Check) onlyConnects() bool {
+	return c.TCPSocket != nil && len(c.TCPSocket.Steps) == 0 && c.TLS == nil
+}
 
 func (c *Check) isHTTPS() bool { return c.HTTPGet != nil && *c.HTTPGet.Scheme == common.SchemeHTTPS }
 
 // usesTLS reports whether a probe makes a TLS handshake.
-func (c *Check) usesTLS() bool { return c.isHTTPS() || c.GRPC != nil && c.TLS != nil }
+func (c *Check) usesTLS() bool { return c.isHTTPS() || c.HTTPGet == nil && c.TLS != nil }
 
 // UsesHost reports whether a probe sends the DNS name of its target, or verifies it.
 func (c *Check) UsesHost() bool {
-	return !c.onlyConnects() && c.hostHeader() == "" || c.usesTLS() && c.serverName() == ""
+	return c.TCPSocket == nil && c.hostHeader() == "" || c.usesTLS() && c.serverName() == ""
 }
 
 // serverName returns the name that the certificate must be for; empty for that of the target.

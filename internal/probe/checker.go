@@ -31,7 +31,10 @@ type checkPlan struct {
 	host string
 	// headers are the lines besides those that are the same for every check.
 	headers string
+	steps   []tcpStep
 	roots   *x509.CertPool
+	// clientCertificate returns the certificate to present; nil for none.
+	clientCertificate func(*tls.CertificateRequestInfo) (*tls.Certificate, error)
 	// invalid is the outcome of every probe of a check that cannot be sent, or none.
 	invalid outcome
 }
@@ -41,8 +44,9 @@ func newCheckPlan(c *Check) *checkPlan {
 	if c.HTTPGet != nil {
 		plan.path = requestTarget(*c.HTTPGet.Path)
 	}
-	sendable := false
-	if plan.headers, sendable = c.headers(); !sendable || !isPlain(plan.host) {
+	var sendable, takeable bool
+	plan.headers, sendable = c.headers()
+	if plan.steps, takeable = c.tcpSteps(); !sendable || !takeable || !isPlain(plan.host) {
 		plan.invalid = protocolError
 	}
 	if len(c.RootPEM) > 0 {
@@ -51,7 +55,20 @@ func newCheckPlan(c *Check) *checkPlan {
 			plan.invalid = tlsFailed
 		}
 	}
+	if c.TLS != nil && c.TLS.ClientCertificateSecretName != "" && !plan.setClientCertificate() {
+		plan.invalid = tlsFailed
+	}
 	return plan
+}
+
+// setClientCertificate reports whether there is one.
+func (plan *checkPlan) setClientCertificate() bool {
+	if !plan.ClientPEM.isSet() {
+		return false
+	}
+	pair, err := tls.X509KeyPair(plan.ClientPEM.Reveal(), plan.ClientPEM.Reveal())
+	plan.clientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return &pair, nil }
+	return err == nil
 }
 
 // dialTarget is the part of a target that a probe needs.
@@ -110,10 +127,13 @@ func (c *checker) check(ctx context.Context, plan *checkPlan, to dialTarget, tim
 		defer func() { _ = secured.Close() }()
 		conn = secured
 	}
-	if plan.GRPC != nil {
+	switch {
+	case plan.GRPC != nil:
 		return checkGRPC(ctx, plan, conn, to)
+	case plan.HTTPGet != nil:
+		return c.checkHTTP(plan, conn, to)
 	}
-	return c.checkHTTP(plan, conn, to)
+	return checkTCP(plan.steps, conn)
 }
 
 // abortOnDone has the connection fail at once if ctx ends before stop.
@@ -133,11 +153,14 @@ func abortOnDone(ctx context.Context, conn net.Conn) (stop func()) {
 func (plan *checkPlan) tls(to dialTarget) *tls.Config {
 	c := &tls.Config{
 		MinVersion: tls.VersionTLS12, RootCAs: plan.roots, ServerName: cmp.Or(plan.serverName(), to.hostOrIP()),
-		InsecureSkipVerify: plan.TLS != nil && *plan.TLS.InsecureSkipVerify, //nolint:gosec // the author of the check sets it
-		NextProtos:         []string{"http/1.1"},
+		InsecureSkipVerify:   plan.TLS != nil && *plan.TLS.InsecureSkipVerify, //nolint:gosec // the author of the check sets it
+		GetClientCertificate: plan.clientCertificate,
 	}
-	if plan.GRPC != nil {
+	switch {
+	case plan.GRPC != nil:
 		c.NextProtos = []string{"h2"}
+	case plan.HTTPGet != nil:
+		c.NextProtos = []string{"http/1.1"}
 	}
 	return c
 }

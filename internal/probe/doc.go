@@ -4,9 +4,10 @@
 // Package probe keeps the health of addresses: it connects to each at its interval, by TCP, HTTP, HTTPS or the
 // standard gRPC health service, counts results in a row, and notifies when the health of an address changes.
 //
-// set.go has the targets, result.go what one probe changes, target.go how results decide. check.go is what is probed,
-// checker.go with http.go and grpc.go one probe, and outcome.go its outcome. tally.go counts results. suspicion.go counts what fails at
-// once, and suspect.go decides whether that is the fault of this process.
+// set.go has the targets, result.go what one probe changes, target.go how results decide. check.go is what is probed, and
+// confidential.go what of it is secret. checker.go with tcp.go, http.go and grpc.go is one probe, and outcome.go its outcome.
+// tally.go counts results. suspicion.go counts what fails at once, and suspect.go decides whether that is the fault of this
+// process.
 //
 // It never publishes anything, never resolves a name except by Options.Lookup, and never dials except by
 // Options.Dial. It follows no redirect, uses no proxy and no connection twice, keeps no byte that the server sent,
@@ -18,7 +19,9 @@
 // SuccessThreshold successes, in a row. An unexpected HTTP status is a failure. A result that is about this process
 // only, such as too many open files, does not count. A target is its address, its port, its host where the check uses
 // it, and what the check sends and trusts: one that differs in any of these is another one, Unknown and probed soon.
-// Intervals, thresholds and names are no part of it, and keep the count.
+// Intervals, thresholds and names are no part of it, and keep the count. Neither is the content of a credential: with one
+// that was rotated, a target is probed soon and keeps its health. The first failure in a row of a check with Secrets
+// notifies, so that they are read again before it decides.
 //
 // With Options.RequireThreshold it takes FailureThreshold failures in a row for an Unknown address, too. One that
 // cannot be probed, since the egress policy denies it or its name has no address, is Unknown for that time, and what

@@ -12,6 +12,10 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+
+	"k8s.io/utils/ptr"
+
+	"github.com/fairlead-dev/fairlead/api/common"
 )
 
 const (
@@ -59,14 +63,14 @@ func (r *readerPool) put(reader *bufio.Reader) {
 }
 
 // checkHTTP sends the request and checks the status. The header is read to its end, since a server that hangs within
-// it is not healthy; the body is not read. The client of net/http would take three times as long, and its
+// it is not healthy; the body is read where a text is expected in it. The client of net/http would take three times as long, and its
 // goroutines, pool and redirects would have to be switched off.
 func (c *checker) checkHTTP(plan *checkPlan, conn net.Conn, to dialTarget) outcome {
 	host := plan.host
 	if host == "" {
 		host = hostHeader(to.hostOrIP(), to.Port, plan.isHTTPS())
 	}
-	request := "GET " + plan.path + " HTTP/1.1\r\nHost: " + host +
+	request := string(ptr.Deref(plan.HTTPGet.Method, common.MethodGet)) + " " + plan.path + " HTTP/1.1\r\nHost: " + host +
 		"\r\nUser-Agent: " + userAgent + "\r\n" + plan.headers + "Connection: close\r\n\r\n"
 	if _, err := io.WriteString(conn, request); err != nil {
 		return outcomeOf(err, protocolError)
@@ -75,12 +79,16 @@ func (c *checker) checkHTTP(plan *checkPlan, conn net.Conn, to dialTarget) outco
 	reader := c.readers.get(from)
 	defer c.readers.put(reader)
 	for range maxInformational + 1 {
-		answer, err := http.ReadResponse(reader, nil) //nolint:bodyclose // closing the body would read it
+		answer, err := http.ReadResponse(reader, nil) //nolint:bodyclose // closing the body would read all of it
 		if err != nil {
 			return outcomeOf(from.err, protocolError)
 		}
 		if status := answer.StatusCode; status >= 200 || status == http.StatusSwitchingProtocols {
-			return plan.statusOutcome(status)
+			if result := plan.statusOutcome(status); result != connected || plan.HTTPGet.ExpectedBody == "" {
+				return result
+			}
+			_, result := readUntil(answer.Body, nil, []byte(plan.HTTPGet.ExpectedBody), true)
+			return result
 		}
 	}
 	return protocolError

@@ -36,6 +36,7 @@ const (
 	certificateMismatch
 	clientCertificateRequired
 	unexpectedStatus
+	unexpectedResponse
 	notServing
 	serviceUnknown
 	healthServiceMissing
@@ -72,6 +73,8 @@ func (o outcome) reason() string {
 		return networkingv1.ProbeClientCertificateRequired
 	case unexpectedStatus:
 		return networkingv1.ProbeUnexpectedStatus
+	case unexpectedResponse:
+		return networkingv1.ProbeUnexpectedResponse
 	case notServing:
 		return networkingv1.ProbeNotServing
 	case serviceUnknown:
@@ -94,11 +97,11 @@ func (o outcome) reason() string {
 // ErrLocal is in the error of a Dial that failed for a reason about this process only. Such a result does not count.
 var ErrLocal = errors.New("not possible at the moment")
 
-// withPause returns the outcome of a probe during which this process did not run for a time. A timeout is local where that
-// was more than a quarter of it, and otherwise counts: on a node under load, some pause falls into each probe that may take
-// a minute, and an address that hangs would never be Unhealthy.
+// withPause returns the outcome of a probe during which this process did not run for a time. A timeout, or a response of which
+// a part is lacking, is local where that was more than a quarter of the timeout. Otherwise it counts: on a node under load,
+// some pause falls into each probe that may take a minute, and an address that hangs would never be Unhealthy.
 func (o outcome) withPause(paused, timeout time.Duration) outcome {
-	if o == timedOut && paused > timeout/4 {
+	if (o == timedOut || o == unexpectedResponse) && paused > timeout/4 {
 		return local
 	}
 	return o
@@ -139,8 +142,12 @@ func outcomeOf(err error, otherwise outcome) outcome {
 	return verificationOutcome(err, otherwise)
 }
 
-// clientCertificateAlerts are those of TLS 1.3 and 1.2 by which a server refuses a client without a certificate.
-var clientCertificateAlerts = []string{tls.AlertError(116).Error(), tls.AlertError(42).Error()}
+// clientCertificateAlerts are those of TLS 1.3 and 1.2 by which a server refuses a client without a certificate, or with one
+// that is broken, of another kind, revoked, expired, unacceptable or of an unknown authority (RFC 8446, section 6).
+var clientCertificateAlerts = []string{
+	tls.AlertError(116).Error(), tls.AlertError(42).Error(), tls.AlertError(43).Error(), tls.AlertError(44).Error(),
+	tls.AlertError(45).Error(), tls.AlertError(46).Error(), tls.AlertError(48).Error(),
+}
 
 // alertOutcome returns the outcome of an alert. Its text is crypto/tls's for the number that the server sent.
 func alertOutcome(alert error) outcome {

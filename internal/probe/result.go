@@ -106,7 +106,9 @@ func (p *Prober) countResult(t *target, result outcome, succeeded uint64) []type
 	p.suspicion.update(t.object.counts, t.destination, before, t.suspicionShare())
 	// The suspicion is updated with this failure, before the failure decides.
 	changed := p.updateSuspect()
-	if p.healthFrozen(t.object) != frozen || otherFailure {
+	// Its Secrets may have changed: they are read again before the failure decides.
+	mayBeRotated := t.count == -1 && !t.object.plan.Secrets.isEmpty()
+	if p.healthFrozen(t.object) != frozen || otherFailure || mayBeRotated {
 		changed = append(changed, t.object.key)
 	}
 	if t.count < 0 && result != denied && !t.isConfirmed(succeeded) {

@@ -15,7 +15,8 @@ import (
 
 // Set replaces the targets of an object and their check, and returns the health of each, in order. Targets that send
 // the same to the same address and port are one, and keep their health and count, also with other intervals and
-// thresholds. With another request, port or host a target is another one. It is cheap where nothing changed.
+// thresholds, or other credentials. With another request, port or host a target is another one. It is cheap where nothing
+// changed.
 func (p *Prober) Set(key types.NamespacedName, check Check, targets []Target) []Health {
 	if len(targets) == 0 {
 		p.Forget(key)
@@ -63,12 +64,19 @@ func (p *Prober) Forget(key types.NamespacedName) {
 
 // updateCheck replaces the check of an object, and reports whether it sends another request.
 func (p *Prober) updateCheck(o *object, check *Check) (isOther bool) {
+	isRotated := false
 	if !o.plan.isEqual(check) {
-		isOther = !o.plan.sameRequest(check)
+		isOther, isRotated = !o.plan.sameRequest(check), !o.plan.hasSameCredentials(&check.Secrets)
 		o.plan = newCheckPlan(check)
 	}
 	before := o.timing
 	o.timing = check.timing()
+	if isRotated && !isOther {
+		for _, t := range o.targets {
+			p.schedule(t, p.promptTime(o))
+		}
+		return false
+	}
 	if isOther || before.interval == o.timing.interval && before.unhealthyInterval == o.timing.unhealthyInterval {
 		return isOther
 	}

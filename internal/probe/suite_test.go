@@ -154,7 +154,7 @@ func seeded(n int, s State) Target {
 // withDefaults returns a check with the defaults of an ExternalService, whose intervals have no jitter.
 func withDefaults(c common.Check, roots []byte) Check {
 	rules.DefaultCheck(&c, rules.HealthCheckDefaults)
-	return Check{Check: c, UnhealthyInterval: 30 * time.Second, RootPEM: roots}
+	return Check{Check: c, UnhealthyInterval: 30 * time.Second, Secrets: Secrets{RootPEM: roots}}
 }
 
 var standard = withDefaults(common.Check{TCPSocket: &common.TCPSocketAction{}}, nil)

@@ -9,8 +9,10 @@ import (
 	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -83,6 +85,9 @@ func Check(path Path, c *common.Check, outside string) field.ErrorList {
 	if c.Timeout != nil && c.Timeout.Or(time.Millisecond) < time.Millisecond {
 		errs = append(errs, field.Invalid(path.Child("timeout").Field(), string(*c.Timeout), "must be at least 1ms"))
 	}
+	if c.TCPSocket != nil {
+		errs = append(errs, tcpSteps(path.Child("tcpSocket", "steps"), c.TCPSocket.Steps)...)
+	}
 	if h := c.HTTPGet; h != nil {
 		at := path.Child("httpGet")
 		errs = append(errs, requestPath(at.Child("path"), h.Path)...)
@@ -100,6 +105,8 @@ func Check(path Path, c *common.Check, outside string) field.ErrorList {
 	}
 	if t := c.TLS; t != nil {
 		errs = append(errs, Reasons(path.Child("tls", "caSecretName"), t.CASecretName, validation.IsDNS1123Subdomain)...)
+		errs = append(errs, Reasons(path.Child("tls", "clientCertificateSecretName"), t.ClientCertificateSecretName,
+			validation.IsDNS1123Subdomain)...)
 		name := ptr.Deref(t.ServerName, "")
 		if _, err := netip.ParseAddr(name); err != nil {
 			errs = append(errs, Reasons(path.Child("tls", "serverName"), strings.ToLower(name), validation.IsDNS1123Subdomain)...)
@@ -108,7 +115,94 @@ func Check(path Path, c *common.Check, outside string) field.ErrorList {
 	return errs
 }
 
-// PortPath returns the path of the port of a check. If no member is set, it returns the path of the check.
+// tcpSteps requires texts whose escapes are those of Go strings, and names that a Secret can have.
+func tcpSteps(path Path, steps []common.TCPStep) field.ErrorList {
+	errs := TooMany(path, len(steps))
+	for i := range Within(steps) {
+		at, s := path.Index(i), &steps[i]
+		errs = append(errs, escaped(at.Child("send"), s.Send)...)
+		errs = append(errs, escaped(at.Child("expect"), s.Expect)...)
+		if from := s.SendFrom; from != nil {
+			in := at.Child("sendFrom")
+			errs = append(errs, escaped(in.Child("prefix"), from.Prefix)...)
+			errs = append(errs, escaped(in.Child("suffix"), from.Suffix)...)
+			errs = append(errs, Reasons(in.Child("secretKeyRef", "name"), from.SecretKeyRef.Name, validation.IsDNS1123Subdomain)...)
+			errs = append(errs, Reasons(in.Child("secretKeyRef", "key"), from.SecretKeyRef.Key, validation.IsConfigMapKey)...)
+		}
+	}
+	return errs
+}
+
+func escaped(path Path, text string) field.ErrorList {
+	if _, err := Unescape(text); err != nil {
+		return field.ErrorList{field.Invalid(path.Field(), text, `must have the escapes of a Go string, such as \r\n or \x00; write \\ for a backslash`)}
+	}
+	return nil
+}
+
+// Unescape returns the bytes of a text with the escapes of a Go string. Quotes need none.
+func Unescape(text string) ([]byte, error) {
+	all := make([]byte, 0, len(text))
+	for text != "" {
+		if len(text) > 1 && text[0] == '\\' && (text[1] == '"' || text[1] == '\'') {
+			all, text = append(all, text[1]), text[2:]
+			continue
+		}
+		r, isMultibyte, rest, err := strconv.UnquoteChar(text, 0)
+		if err != nil {
+			return nil, err
+		}
+		if isMultibyte {
+			all = utf8.AppendRune(all, r)
+		} else {
+			all = append(all, byte(r)) // \xff is a byte, and no character
+		}
+		text = rest
+	}
+	return all, nil
+}
+
+// CheckSecret is a Secret that a check names.
+type CheckSecret struct {
+	// Path of the field that names it, and Field the part of it to leave out where it may not be read.
+	Path  *field.Path
+	Field string
+	// Name of the Secret. Key is the one that is read; empty for tls.crt and tls.key.
+	Name, Key string
+	// IsCredential means that its content is presented to the server.
+	IsCredential bool
+}
+
+// CheckSecrets returns the Secrets that a check names: first those of tls, then those of the steps in their order. The check
+// may be nil.
+func CheckSecrets(path *field.Path, c *common.Check) []CheckSecret {
+	if c == nil {
+		return nil
+	}
+	var all []CheckSecret
+	if t := c.TLS; t != nil && t.CASecretName != "" {
+		all = append(all, CheckSecret{Path: path.Child("tls", "caSecretName"), Field: "caSecretName", Name: t.CASecretName, Key: CAKey})
+	}
+	if t := c.TLS; t != nil && t.ClientCertificateSecretName != "" {
+		const name = "clientCertificateSecretName"
+		all = append(all, CheckSecret{Path: path.Child("tls", name), Field: name, Name: t.ClientCertificateSecretName, IsCredential: true})
+	}
+	if c.TCPSocket == nil {
+		return all
+	}
+	for i, s := range Within(c.TCPSocket.Steps) {
+		if s.SendFrom != nil {
+			at, ref := path.Child("tcpSocket", "steps").Index(i).Child("sendFrom", "secretKeyRef"), s.SendFrom.SecretKeyRef
+			all = append(all, CheckSecret{Path: at, Field: "sendFrom", Name: ref.Name, Key: ref.Key, IsCredential: true})
+		}
+	}
+	return all
+}
+
+// CAKey is the key of the Secret of tls.caSecretName.
+const CAKey = "ca.crt"
+
+// PortPath returns the path of the port of a check, or that of a check that has no member.
 func PortPath(path Path, c *common.Check) Path {
 	switch {
 	case c.TCPSocket != nil:

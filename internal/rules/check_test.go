@@ -4,9 +4,12 @@
 package rules
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -42,6 +45,10 @@ func TestAChecksRequestIsTheOneThatItShows(t *testing.T) {
 		"tls for an address":         {check: `{grpc: {}, tls: {serverName: "2001:db8::1"}}`},
 		"no time at all":             {check: `{tcpSocket: {}, timeout: 0s}`, want: []string{"timeout: Invalid"}},
 
+		"steps":                   {check: `{tcpSocket: {steps: [{send: 'PING\r\n', expect: "+PONG\r\n"}, {expect: '\x00\u00e4\101\"'}, {sendFrom: {prefix: 'AUTH ', secretKeyRef: {name: redis, key: password}, suffix: '\r\n'}}]}}`},
+		"escapes of no Go string": {check: `{tcpSocket: {steps: [{send: '\q', expect: 'a\'}, {sendFrom: {prefix: '\x0', suffix: '\ud800', secretKeyRef: {name: A_b, key: "a b"}}}]}}`, want: []string{"steps[0].send: Invalid", "steps[0].expect: Invalid", "steps[1].sendFrom.prefix: Invalid", "steps[1].sendFrom.suffix: Invalid", "steps[1].sendFrom.secretKeyRef.name: Invalid", "steps[1].sendFrom.secretKeyRef.key: Invalid"}},
+		"tls of a client":         {check: `{tcpSocket: {}, tls: {clientCertificateSecretName: A_b}}`, want: []string{"tls.clientCertificateSecretName: Invalid"}},
+
 		"headers":                   {check: `{httpGet: {httpHeaders: [{name: Accept, value: x}, {name: X-Check, value: "deep, \"very\""}, {name: Host, value: a.example.com}]}}`, outside: outside},
 		"credentials for pods":      {check: `{httpGet: {httpHeaders: [{name: Authorization, value: x}, {name: cookie, value: x}]}}`},
 		"credentials for others":    {check: `{httpGet: {httpHeaders: [{name: Authorization, value: x}, {name: X-Authorization, value: x}, {name: cOOkie, value: x}]}}`, outside: outside, want: []string{"httpHeaders[0].name: Forbidden", "httpHeaders[2].name: Forbidden"}},
@@ -64,6 +71,32 @@ func TestAChecksRequestIsTheOneThatItShows(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestATextHasTheEscapesOfAGoString(t *testing.T) {
+	for text, want := range map[string]string{
+		``: "", `PING\r\n`: "PING\r\n", "PING\r\n": "PING\r\n", `"it's"`: `"it's"`, `\"\'`: `"'`, `\x00\xff\377`: "\x00\xff\xff",
+		`ä\u00e4\U0001F600`: "ää😀", `\\n`: `\n`, `\a\b\f\t\v`: "\a\b\f\t\v",
+	} {
+		if got, err := Unescape(text); err != nil || string(got) != want {
+			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
+		}
+	}
+}
+
+func TestTheSecretsOfACheckAreThoseThatItNames(t *testing.T) {
+	c := check(t, `{tcpSocket: {steps: [{expect: a}, {sendFrom: {secretKeyRef: {name: login, key: password}}}]}, tls: {caSecretName: roots, clientCertificateSecretName: client}}`)
+	var got []string
+	for _, s := range CheckSecrets(field.NewPath("check"), c) {
+		got = append(got, fmt.Sprint(s.Path, " ", s.Field, " ", s.Name, " ", s.Key, " ", s.IsCredential))
+	}
+	want := []string{
+		"check.tls.caSecretName caSecretName roots ca.crt false", "check.tls.clientCertificateSecretName clientCertificateSecretName client  true",
+		"check.tcpSocket.steps[1].sendFrom.secretKeyRef sendFrom login password true",
+	}
+	if !slices.Equal(got, want) || CheckSecrets(nil, nil) != nil {
+		t.Errorf("got %q", got)
 	}
 }
 

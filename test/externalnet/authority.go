@@ -56,7 +56,21 @@ func (a *Authority) Pool() *x509.CertPool {
 	return pool
 }
 
-// Issue makes a server certificate for names and IP addresses that ends at a time.
+// Client makes the certificate of a client with a DNS name, and its key, as PEM.
+func (a *Authority) Client(name string) (certificate, key []byte, err error) {
+	pair, err := a.Issue(time.Now().Add(time.Hour), name)
+	if err != nil {
+		return nil, nil, err
+	}
+	raw, err := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
+	if err != nil {
+		return nil, nil, fmt.Errorf("key of %q: %w", name, err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]}),
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), nil
+}
+
+// Issue makes a certificate for names and IP addresses that ends at a time.
 func (a *Authority) Issue(until time.Time, names ...string) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -69,7 +83,7 @@ func (a *Authority) Issue(until time.Time, names ...string) (*tls.Certificate, e
 	template := &x509.Certificate{
 		SerialNumber: serial, Subject: pkix.Name{CommonName: "outside"},
 		NotBefore: time.Now().Add(-2 * time.Hour), NotAfter: until,
-		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	}
 	for _, name := range names {
 		if ip := net.ParseIP(name); ip != nil {

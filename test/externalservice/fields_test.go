@@ -35,12 +35,13 @@ var fieldTests = framework.FieldTests{
 	"externalservice.TestAProbeAsksForTheNameAndThePathAndFollowsNoRedirect": {
 		"healthCheck.httpGet.path", "healthCheck.httpGet.host", "healthCheck.grpc.service", "healthCheck.tls.caSecretName", "healthCheck.tls.serverName",
 	},
-	"externalservice.TestExpectedStatusesAreTheOnlyGoodOnes":        {"healthCheck.httpGet.expectedStatuses.start", "healthCheck.httpGet.expectedStatuses.end"},
-	"externalservice.TestHealthTurnsOnlyAfterSoManyResultsInARow":   {"healthCheck.successThreshold", "healthCheck.failureThreshold"},
-	"externalservice.TestProbesKeepTheirPace":                       {"healthCheck.interval", "healthCheck.unhealthyInterval", "healthCheck.jitterPercent"},
-	"externalservice.TestAServiceTurnsHeadlessAndBack":              {"service.type"},
-	"externalservice.TestASuspendedObjectIsFrozenAndCatchesUpLater": {"suspend"},
-	"externalservice.TestAnOrphanedServiceKeepsServing":             {"deletionPolicy"},
+	"externalservice.TestExpectedStatusesAreTheOnlyGoodOnes":                {"healthCheck.httpGet.expectedStatuses.start", "healthCheck.httpGet.expectedStatuses.end"},
+	"externalservice.TestHealthTurnsOnlyAfterSoManyResultsInARow":           {"healthCheck.successThreshold", "healthCheck.failureThreshold"},
+	"externalservice.TestProbesKeepTheirPace":                               {"healthCheck.interval", "healthCheck.unhealthyInterval", "healthCheck.jitterPercent"},
+	"externalservice.TestACheckKnowsTheRoleByEachOfItsFieldsAtBothVersions": roleFields,
+	"externalservice.TestAServiceTurnsHeadlessAndBack":                      {"service.type"},
+	"externalservice.TestASuspendedObjectIsFrozenAndCatchesUpLater":         {"suspend"},
+	"externalservice.TestAnOrphanedServiceKeepsServing":                     {"deletionPolicy"},
 }
 
 // fieldCases show fields that no other test does.

@@ -372,7 +372,7 @@ func TestACheckWaitsForItsCertificates(t *testing.T) {
 	address := s.Servers.Address()
 	s.server(s.Servers.HTTPS(address + ":7000"))
 	s.apply("secure", checked(`httpGet: {}, tls: {caSecretName: ca}, `+often, address))
-	s.condition("secure", networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonCAUnavailable)
+	s.condition("secure", networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonSecretUnavailable)
 	if published := s.published("secure"); len(published) > 0 {
 		t.Errorf("%q is ready, and was never checked", published)
 	}

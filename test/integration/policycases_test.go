@@ -86,6 +86,10 @@ func publishingCases() map[string]policyCase {
 	secret := func(name string, suspend bool) string {
 		return fmt.Sprintf(`{suspend: %t, ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {httpGet: {}, tls: {caSecretName: %s}}}`, suspend, name)
 	}
+	login := func(address, name string) string {
+		return `{ports: [{name: redis, port: 6379}], endpoints: [{name: a, addresses: [` + address + `]}], healthCheck: {tcpSocket: {steps: [{sendFrom: {prefix: "AUTH ", secretKeyRef: {name: ` + name + `, key: password}}}]}}}`
+	}
+	const mayNotSend = "spec.healthCheck.tcpSocket.steps: you may not get"
 	const mayNotRead, mayNotInject, mayNotAdopt = "spec.healthCheck.tls.caSecretName: you may not get", "you may not update endpointslices", "you may not update the Service"
 	of := func(annotation, value, stored, rights, refusal string) policyCase {
 		c := policyCase{kind: externalServices, spec: database, annotations: note(annotation, value), rights: rights, refusal: refusal}
@@ -95,28 +99,33 @@ func publishingCases() map[string]policyCase {
 		return c
 	}
 	return map[string]policyCase{
-		"claim-with-rights":    of(approvedBy, forged, "-", services+","+slices, ""),
-		"claim-without-slices": of(approvedBy, forged, "-", services, "you may not create endpointslices"),
-		"claim-without-rights": of(approvedBy, forged, "-", "", "you may not create services"),
-		"claim-instead":        of(approvedBy, forged, approvalBy("bob"), services, "you may not create endpointslices"),
-		"fault":                of(fault, blackHole, "-", "create endpointslices.discovery.k8s.io", mayNotInject),
-		"fault-with-right":     of(fault, blackHole, "-", "update endpointslices.discovery.k8s.io", ""),
-		"fault-added":          of(fault, blackHole, "", "", mayNotInject),
-		"fault-changed":        of(fault, later, blackHole, "", mayNotInject),
-		"fault-kept":           of(fault, blackHole, blackHole, "", ""),
-		"fault-ended":          of(fault, "", blackHole, "", ""),
-		"adoption":             of(adopt, "true", "-", "update services another", mayNotAdopt),
-		"adoption-with-right":  of(adopt, "true", "-", "update services adoption-with-right", ""),
-		"adoption-added":       of(adopt, "true", "false", "", mayNotAdopt),
-		"adoption-kept":        of(adopt, "true", "true", "", ""),
-		"no-adoption":          of(adopt, "no", "-", "", ""),
-		"adoption-resumed":     {kind: externalServices, spec: database, old: strings.Replace(database, "{", "{suspend: true, ", 1), annotations: note(adopt, "true"), stored: note(adopt, "true"), refusal: mayNotAdopt},
-		"secret":               {kind: externalServices, spec: secret("roots", false), rights: "get secrets other", refusal: mayNotRead},
-		"secret-with-right":    {kind: externalServices, spec: secret("roots", false), rights: "get secrets roots"},
-		"secret-changed":       {kind: externalServices, spec: secret("other", false), old: secret("roots", false), rights: "get secrets roots", refusal: mayNotRead},
-		"secret-kept":          {kind: externalServices, spec: strings.Replace(secret("roots", false), "443", "444", 1), old: secret("roots", false)},
-		"secret-suspended":     {kind: externalServices, spec: secret("roots", true), old: secret("roots", false)},
-		"secret-resumed":       {kind: externalServices, spec: secret("roots", false), old: secret("roots", true), refusal: mayNotRead},
+		"claim-with-rights":     of(approvedBy, forged, "-", services+","+slices, ""),
+		"claim-without-slices":  of(approvedBy, forged, "-", services, "you may not create endpointslices"),
+		"claim-without-rights":  of(approvedBy, forged, "-", "", "you may not create services"),
+		"claim-instead":         of(approvedBy, forged, approvalBy("bob"), services, "you may not create endpointslices"),
+		"fault":                 of(fault, blackHole, "-", "create endpointslices.discovery.k8s.io", mayNotInject),
+		"fault-with-right":      of(fault, blackHole, "-", "update endpointslices.discovery.k8s.io", ""),
+		"fault-added":           of(fault, blackHole, "", "", mayNotInject),
+		"fault-changed":         of(fault, later, blackHole, "", mayNotInject),
+		"fault-kept":            of(fault, blackHole, blackHole, "", ""),
+		"fault-ended":           of(fault, "", blackHole, "", ""),
+		"adoption":              of(adopt, "true", "-", "update services another", mayNotAdopt),
+		"adoption-with-right":   of(adopt, "true", "-", "update services adoption-with-right", ""),
+		"adoption-added":        of(adopt, "true", "false", "", mayNotAdopt),
+		"adoption-kept":         of(adopt, "true", "true", "", ""),
+		"no-adoption":           of(adopt, "no", "-", "", ""),
+		"adoption-resumed":      {kind: externalServices, spec: database, old: strings.Replace(database, "{", "{suspend: true, ", 1), annotations: note(adopt, "true"), stored: note(adopt, "true"), refusal: mayNotAdopt},
+		"secret":                {kind: externalServices, spec: secret("roots", false), rights: "get secrets other", refusal: mayNotRead},
+		"secret-with-right":     {kind: externalServices, spec: secret("roots", false), rights: "get secrets roots"},
+		"secret-changed":        {kind: externalServices, spec: secret("other", false), old: secret("roots", false), rights: "get secrets roots", refusal: mayNotRead},
+		"secret-kept":           {kind: externalServices, spec: strings.Replace(secret("roots", false), "443", "444", 1), old: secret("roots", false)},
+		"secret-suspended":      {kind: externalServices, spec: secret("roots", true), old: secret("roots", false)},
+		"secret-resumed":        {kind: externalServices, spec: secret("roots", false), old: secret("roots", true), refusal: mayNotRead},
+		"credential":            {kind: externalServices, spec: login("192.0.2.1", "login"), rights: "get secrets other", refusal: mayNotSend},
+		"credential-with-right": {kind: externalServices, spec: login("192.0.2.1", "login"), rights: "get secrets login"},
+		"credential-kept":       {kind: externalServices, spec: strings.Replace(login("192.0.2.1", "login"), "{", "{historyLimit: 3, ", 1), old: login("192.0.2.1", "login")},
+		"credential-elsewhere":  {kind: externalServices, spec: login("192.0.2.2", "login"), old: login("192.0.2.1", "login"), refusal: mayNotSend},
+		"certificate-elsewhere": {kind: externalServices, spec: strings.Replace(secret("roots", false), "caSecretName", "clientCertificateSecretName", 1), old: secret("roots", false), refusal: "spec.healthCheck.tls.clientCertificateSecretName: you may not get"},
 		// The webhook approves addresses of a writer who may not get the Secret or update the Service, which is not checked again.
 		"adoption-kept-with-claim": {kind: externalServices, spec: database, old: database, annotations: map[string]string{adopt: "true", approvedBy: forged}, stored: note(adopt, "true"), rights: services + "," + slices},
 		"secret-kept-with-claim":   {kind: externalServices, spec: secret("roots", false), old: secret("roots", false), annotations: note(approvedBy, forged), rights: services + "," + slices},
@@ -261,7 +270,14 @@ func readCases() map[string]policyCase {
 		return strings.Join(append(append([]string{}, all[:i]...), all[i+1:]...), ",")
 	}
 	with := func(secret string) string { return extended(restarted, verified("Accept", secret)) }
-	const public = restartedRight + ",get secrets public"
+	const public, probed = restartedRight + ",get secrets public", "patch deployments.apps web"
+	probing := func(secrets ...string) string {
+		steps := "{expect: hello}"
+		for _, secret := range secrets {
+			steps += ", {sendFrom: {secretKeyRef: {name: " + secret + ", key: password}}}"
+		}
+		return "{targets: [{kind: Deployment, name: web}], cooldown: 10m, triggers: [{name: up, type: Probe, probe: {tcpSocket: {port: 6379, steps: [" + steps + "]}, tls: {clientCertificateSecretName: client}}}]}"
+	}
 	return map[string]policyCase{
 		"verified":            of(with("roots"), "", public+",get secrets roots", ""),
 		"verified-without":    of(with("roots"), "", public, "spec.verification.probes[3].tls.caSecretName: you may not get this Secret"),
@@ -280,11 +296,17 @@ func readCases() map[string]policyCase {
 			without(3)+",list secretproviderclasspodstatuses.secrets-store.csi.x-k8s.io", ""),
 		"reads-no-statuses": of(strings.Replace(spec, "kind: ConfigMap, selector: {matchLabels: {app: web}}", "kind: SecretProviderClass, name: vault", 1), "",
 			strings.Join(all, ","), sources),
-		"reads-another-tls": of(strings.Replace(spec, "web-tls", "root-tls", 1), spec, "", tls),
-		"reads-selected":    of(strings.Replace(spec, "app: web", "app: api", 1), spec, "", sources),
-		"reads-claimed":     {kind: rebootPolicies, spec: spec, old: spec, annotations: note(approvedBy, forged), rights: all[0], refusal: tls},
-		"reads-resumed":     of(spec, extended(spec, "suspend: true"), all[0], tls),
-		"reads-twelve":      of(largestPolicy(1, 12, 0), strings.ReplaceAll(largestPolicy(1, 12, 0), "app: n11-", "app: m-"), "", "spec.triggers[11].configChange.sources: you may not read"),
+		"probes-secrets":         of(probing("one", "two", "two"), "", probed+",get secrets client,get secrets one", "spec.triggers[0].probe: you may not get a Secret"),
+		"probes-two-secrets":     of(probing("one"), "", probed+",get secrets client,get secrets one", ""),
+		"probes-without-one":     of(probing("one"), "", probed+",get secrets client", "spec.triggers[0].probe: you may not get a Secret"),
+		"probes-three-secrets":   of(probing("one", "two"), "", probed+",list secrets", ""),
+		"probes-secrets-before":  of(extended(probing("one"), "historyLimit: 7"), probing("one"), "", ""),
+		"probes-no-secret-moved": of(strings.Replace(probing(), "tls: {clientCertificateSecretName: client}", "tls: {}", 1), probing(), "", ""),
+		"reads-another-tls":      of(strings.Replace(spec, "web-tls", "root-tls", 1), spec, "", tls),
+		"reads-selected":         of(strings.Replace(spec, "app: web", "app: api", 1), spec, "", sources),
+		"reads-claimed":          {kind: rebootPolicies, spec: spec, old: spec, annotations: note(approvedBy, forged), rights: all[0], refusal: tls},
+		"reads-resumed":          of(spec, extended(spec, "suspend: true"), all[0], tls),
+		"reads-twelve":           of(largestPolicy(1, 12, 0), strings.ReplaceAll(largestPolicy(1, 12, 0), "app: n11-", "app: m-"), "", "spec.triggers[11].configChange.sources: you may not read"),
 	}
 }
 

@@ -112,11 +112,13 @@ func rightsCases() map[string]rightsCase {
 		"source-secret":         triggeredBy(configured("kind: Secret, name: creds"), need{right: "get secrets creds", path: source}),
 		"source-class": triggeredBy(configured("kind: SecretProviderClass, name: vault"),
 			need{right: "list secretproviderclasspodstatuses.secrets-store.csi.x-k8s.io", path: source}),
-		"source-selector":        triggeredBy(configured("kind: Secret, selector: {matchLabels: {app: web}}"), need{right: "list secrets", path: source}),
-		"source-configmaps":      triggeredBy(configured("kind: ConfigMap, selector: {matchLabels: {app: web}}"), need{right: "list configmaps", path: source}),
-		"certificate":            triggeredBy("{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: tls}}", need{right: "get secrets tls", path: "spec.triggers[0].certificateRenewal.secretName"}),
-		"endpoints-change":       triggeredBy("{name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db}}", need{right: "get externalservices.networking.fairlead.dev db", path: "spec.triggers[0].endpointsChange.externalServiceName"}),
-		"probe-authority":        restartOf("cooldown: 10m, triggers: [{name: up, type: Probe, probe: {httpGet: {port: 80}, tls: {caSecretName: roots}}}]", need{right: "get secrets roots", path: "spec.triggers[0].probe.tls.caSecretName"}),
+		"source-selector":   triggeredBy(configured("kind: Secret, selector: {matchLabels: {app: web}}"), need{right: "list secrets", path: source}),
+		"source-configmaps": triggeredBy(configured("kind: ConfigMap, selector: {matchLabels: {app: web}}"), need{right: "list configmaps", path: source}),
+		"certificate":       triggeredBy("{name: tls, type: CertificateRenewal, certificateRenewal: {secretName: tls}}", need{right: "get secrets tls", path: "spec.triggers[0].certificateRenewal.secretName"}),
+		"endpoints-change":  triggeredBy("{name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db}}", need{right: "get externalservices.networking.fairlead.dev db", path: "spec.triggers[0].endpointsChange.externalServiceName"}),
+		"probe-authority":   restartOf("cooldown: 10m, triggers: [{name: up, type: Probe, probe: {httpGet: {port: 80}, tls: {caSecretName: roots}}}]", need{right: "get secrets roots", path: "spec.triggers[0].probe.tls.caSecretName"}),
+		"probe-secrets": restartOf("cooldown: 10m, triggers: [{name: up, type: Probe, probe: {tcpSocket: {port: 80, steps: [{sendFrom: {secretKeyRef: {name: login, key: password}}}]}, tls: {clientCertificateSecretName: client}}}]",
+			need{right: "get secrets client", path: "spec.triggers[0].probe.tls.clientCertificateSecretName"}, need{right: "get secrets login", path: "spec.triggers[0].probe.tcpSocket.steps[0].sendFrom.secretKeyRef"}),
 		"verification-authority": restartOf("targets: [{kind: Deployment, name: web}], verification: {probes: [{name: up, host: 192.0.2.1, httpGet: {port: 443}, tls: {caSecretName: roots}}]}", need{right: "get secrets roots", path: "spec.verification.probes[0].tls.caSecretName"}, need{right: "patch deployments.apps web", path: "spec.targets[0]"}),
 		"gate-query":             restartOf("gates: [{name: quiet, type: PrometheusQueryEmpty, prometheusQueryEmpty: {query: up}}]"),
 		"gate-no-pods":           gatedBy("type: NoPods, noPods: {selector: {matchLabels: {app: job}}}", "list pods"),
@@ -128,13 +130,15 @@ func rightsCases() map[string]rightsCase {
 		"kill-delete":            killing("target: {workload: {kind: Deployment, name: web}}, action: {type: Delete}", need{right: "delete pods", path: action}, seeing),
 		"kill-authority": killing("target: {workload: {kind: Deployment, name: web}}, verification: {probes: [{name: up, host: 192.0.2.1, httpGet: {port: 443}, tls: {caSecretName: roots}}]}",
 			evicting, seeing, need{right: "get secrets roots", path: "spec.verification.probes[0].tls.caSecretName"}),
-		"kill-template":            killing("target: {"+canary+"}", evicting, need{right: "create pods", path: "spec.target.template"}),
-		"kill-account":             killing("target: {selector: {matchLabels: {app: web}}}, serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "list pods", path: "spec.target"}),
-		"kill-account-template":    killing("target: {"+canary+"}, serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}),
-		"kill-template-v1alpha1":   {kind: chaosPods, version: "v1alpha1", spec: "{" + canary + ", nextStop: 2030-01-01T00:00:00Z}", needs: []need{evicting, {right: "create pods", path: "spec.template"}}},
-		"adopt":                    publishing("networking.fairlead.dev/adopt-service", "true", "update services adopt", `may not update the Service "adopt"`),
-		"fault":                    publishing("networking.fairlead.dev/inject-fault", "BlackHole for=10m at=2026-03-02T14:00:00Z", "update endpointslices.discovery.k8s.io", "may not update endpointslices"),
-		"authority":                {kind: externalServices, version: "v1", spec: `{ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {httpGet: {}, tls: {caSecretName: roots}}}`, needs: []need{{"get secrets roots", "spec.healthCheck.tls.caSecretName", `may not get the Secret "roots"`}}},
+		"kill-template":          killing("target: {"+canary+"}", evicting, need{right: "create pods", path: "spec.target.template"}),
+		"kill-account":           killing("target: {selector: {matchLabels: {app: web}}}, serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "list pods", path: "spec.target"}),
+		"kill-account-template":  killing("target: {"+canary+"}, serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}),
+		"kill-template-v1alpha1": {kind: chaosPods, version: "v1alpha1", spec: "{" + canary + ", nextStop: 2030-01-01T00:00:00Z}", needs: []need{evicting, {right: "create pods", path: "spec.template"}}},
+		"adopt":                  publishing("networking.fairlead.dev/adopt-service", "true", "update services adopt", `may not update the Service "adopt"`),
+		"fault":                  publishing("networking.fairlead.dev/inject-fault", "BlackHole for=10m at=2026-03-02T14:00:00Z", "update endpointslices.discovery.k8s.io", "may not update endpointslices"),
+		"authority":              {kind: externalServices, version: "v1", spec: `{ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {httpGet: {}, tls: {caSecretName: roots}}}`, needs: []need{{"get secrets roots", "spec.healthCheck.tls.caSecretName", `may not get the Secret "roots"`}}},
+		"check-secrets": {kind: externalServices, version: "v1", spec: `{ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {tcpSocket: {steps: [{expect: hello}, {sendFrom: {secretKeyRef: {name: login, key: password}}}]}, tls: {clientCertificateSecretName: client}}}`,
+			needs: []need{{"get secrets client", "spec.healthCheck.tls.clientCertificateSecretName", `may not get the Secret "client"`}, {"get secrets login", "spec.healthCheck.tcpSocket.steps[1].sendFrom.secretKeyRef", `may not get the Secret "login"`}}},
 		"cluster-address":          {kind: externalServices, version: "v1", spec: `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [10.96.7.7]}]}`, needs: creating, webhookOnly: true},
 		"cluster-address-v1alpha1": {kind: externalServices, version: "v1alpha1", spec: `{ports: [{name: sql, port: 5432}], endpoints: [{name: host-0, addresses: [10.96.7.7]}]}`, webhookOnly: true, needs: creating},
 	}
@@ -373,6 +377,8 @@ func fieldAtV1(path string) string {
 	case "spec.template":
 		return "spec."
 	}
-	before, _, _ := strings.Cut(path, ".sources[")
-	return before
+	for _, below := range []string{".sources[", ".probe.", "[1].sendFrom"} {
+		path, _, _ = strings.Cut(path, below)
+	}
+	return path
 }

@@ -25,8 +25,8 @@ func TestARefusalAtV1alpha1SpeaksOfTheFieldsThatWereWritten(t *testing.T) {
 		"an address": {externalServices, `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: db.example.com}}, {name: b, addresses: [127.0.0.1]}]}`,
 			`The ExternalService "bad" is invalid: spec.endpoints[1].addresses[0]: Invalid value: "127.0.0.1": loopback, unspecified, link-local and multicast link-local addresses are not allowed
 `, []string{"spec.endpoints[1].addresses[0]"}},
-		"a probe": {externalServices, `{ports: [{name: web, port: 80}], endpoints: [{name: a, dns: {name: db.example.com}}], probe: {httpGet: {port: 3}}}`,
-			`The ExternalService "bad" is invalid: spec.probe.httpGet.port: Invalid value: port must be the name or the number of a TCP port of spec.ports, and may be absent where that has a single port
+		"a probe": {externalServices, `{ports: [{name: web, port: 80}], endpoints: [{name: a, dns: {name: db.example.com}}], probe: {httpGet: {port: other}}}`,
+			`The ExternalService "bad" is invalid: spec.probe.httpGet.port: Invalid value: port must be a number or the name of a TCP port of spec.ports, and may be absent where that has a single port
 `, []string{"spec.probe.httpGet.port"}},
 		"a header of a probe": {rebootPolicies, `{targets: [{kind: Deployment, name: web}], cooldown: 10m, policies: [{name: up, type: Probe, probe: {httpGet: {port: http, httpHeaders: [{name: "a b", value: c}]}}}]}`,
 			`The RebootPolicy "bad" is invalid: spec.policies[0].probe.httpGet.httpHeaders[0].name: Invalid value: "a b": a valid HTTP header must consist of alphanumeric characters or '-' (e.g. 'X-Header-Name', regex used for validation is '[-A-Za-z0-9]+')

@@ -4,6 +4,8 @@
 package rebootpolicy
 
 import (
+	"crypto/tls"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -323,6 +325,41 @@ func probeCases() []fieldCase {
 				}
 				return nil
 			})
+		}},
+		{fields: []string{"triggers.probe.tcpSocket.steps.send", "triggers.probe.tcpSocket.steps.expect", "triggers.probe.tcpSocket.steps.sendFrom.prefix",
+			"triggers.probe.tcpSocket.steps.sendFrom.suffix", "triggers.probe.tcpSocket.steps.sendFrom.secretKeyRef.name", "triggers.probe.tcpSocket.steps.sendFrom.secretKeyRef.key",
+			"triggers.probe.tls.clientCertificateSecretName"}, spec: suspended, acts: func(s *suite) {
+			address := s.Servers.Address()
+			own, err := s.Servers.CA.Issue(time.Now().Add(time.Hour), address)
+			s.Must(err)
+			server := s.member(externalnet.Redis(address+":7000", "master", "hidden", &tls.Config{
+				Certificates: []tls.Certificate{*own}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: s.Servers.CA.Pool(), MinVersion: tls.VersionTLS12,
+			}))
+			certificate, key, err := s.Servers.CA.Client("checks.example.com")
+			s.Must(err)
+			s.secret("login", "password", "hidden", "tls.crt", string(certificate), "tls.key", string(key), "ca.crt", string(s.Servers.CA.PEM()))
+			probes(s, "host: "+address+`, tcpSocket: {port: 7000, steps: [{sendFrom: {prefix: 'AUTH ', secretKeyRef: {name: login, key: password}, suffix: '\r\n'}, expect: OK}, {send: 'ROLE\r\n', expect: master}]}, tls: {caSecretName: login, clientCertificateSecretName: login}, `+often)
+			s.answered("p")
+			if got := server.Received(); !slices.Contains(got, "CERT checks.example.com") || !slices.Contains(got, "ROLE") {
+				s.Errorf("received %q", got)
+			}
+		}},
+		{fields: []string{"triggers.probe.httpGet.method", "triggers.probe.httpGet.expectedBody"}, spec: suspended, acts: func(s *suite) {
+			address := s.Servers.Address()
+			server := s.member(externalnet.Patroni(address+":7000", "primary"))
+			probes(s, "host: "+address+`, httpGet: {port: 7000, path: /health, expectedBody: '"role": "replica"'}, `+often)
+			s.Eventually(func() error {
+				if !slices.Contains(server.Received(), "GET /health") {
+					return errors.New("no request came")
+				}
+				return nil
+			})
+			s.explains("p", autorebootv1.ConditionReady, "never answered")
+			probes(s, "host: "+address+", httpGet: {port: 7000, path: /primary, method: OPTIONS}, "+often)
+			s.answered("p")
+			if got := server.Received(); !slices.Contains(got, "OPTIONS /primary") {
+				s.Errorf("received %q", got)
+			}
 		}},
 		{fields: []string{"triggers.probe.interval"}, spec: suspended, acts: func(s *suite) {
 			address := s.Servers.Address()

@@ -5,6 +5,7 @@ package rebootpolicy
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,6 +82,28 @@ func requestCases() []fieldCase {
 				s.Errorf("X-Tenant is %q", got)
 			}
 		}},
+		{fields: []string{of + "tcpSocket.steps.send", of + "tcpSocket.steps.expect", of + "httpGet.method", of + "httpGet.expectedBody"}, spec: suspended, acts: func(s *suite) {
+			address := s.Servers.Address()
+			redis, patroni := s.member(externalnet.Redis(address+":7000", "master", "", nil)), s.member(externalnet.Patroni(address+":7001", "primary"))
+			verified(s, "2s", "{name: redis, host: "+address+`, tcpSocket: {port: 7000, steps: [{send: 'ROLE\r\n', expect: master}]}}`,
+				"{name: head, host: "+address+", httpGet: {port: 7001, path: /primary, method: HEAD}}",
+				"{name: body, host: "+address+`, httpGet: {port: 7001, path: /health, expectedBody: '"role": "primary"'}}`)
+			if got := append(redis.Received(), patroni.Received()...); !slices.Contains(got, "ROLE") || !slices.Contains(got, "HEAD /primary") || !slices.Contains(got, "GET /health") {
+				s.Errorf("received %q", got)
+			}
+		}},
+		{fields: []string{of + "tcpSocket.steps.sendFrom.prefix", of + "tcpSocket.steps.sendFrom.suffix", of + "tcpSocket.steps.sendFrom.secretKeyRef.name",
+			of + "tcpSocket.steps.sendFrom.secretKeyRef.key", of + "tls.clientCertificateSecretName"}, spec: suspended, acts: func(s *suite) { // these send no credentials
+			for probe, wanted := range map[string]string{
+				`tcpSocket: {port: 7000, steps: [{sendFrom: {prefix: a, suffix: b, secretKeyRef: {name: login, key: password}}}]}`: "use send, or leave the step out",
+				`httpGet: {port: 7000}, tls: {clientCertificateSecretName: login}`:                                                 "leave clientCertificateSecretName out",
+			} {
+				err := s.TryMerge(autorebootv1.GroupVersion.String(), "RebootPolicy", "p", "{spec: {verification: {probes: [{name: a, host: 192.0.2.1, "+probe+"}]}}}")
+				if err == nil || !strings.Contains(err.Error(), wanted) {
+					s.Errorf("%s: %v", probe, err)
+				}
+			}
+		}},
 		{fields: []string{of + "interval", of + "timeout", of + "maxFailures"}, spec: suspended, acts: func(s *suite) {
 			address := s.Servers.Address()
 			server := s.server(s.Servers.HTTP(address + ":7000"))
@@ -92,4 +115,12 @@ func requestCases() []fieldCase {
 			}
 		}},
 	}
+}
+
+// member ends with the test.
+func (s *suite) member(member *externalnet.Member, err error) *externalnet.Member {
+	s.Helper()
+	s.Must(err)
+	s.Cleanup(member.Close)
+	return member
 }

@@ -78,19 +78,19 @@ const (
 
 // Reasons of a trigger (status.triggers[].reason).
 const (
-	ReasonSettling        = "Settling"
-	ReasonNotServed       = "NotServed"
-	ReasonVersionsDiffer  = "VersionsDiffer"
-	ReasonUnreadable      = "Unreadable"
-	ReasonNotACertificate = "NotACertificate"
-	ReasonKeyNotFound     = "KeyNotFound"
-	ReasonTooManySources  = "TooManySources"
-	ReasonPortNotFound    = "PortNotFound"
-	ReasonNeverAnswered   = "NeverAnswered"
-	ReasonHostUnresolved  = common.ReasonHostUnresolved
-	ReasonDenied          = common.ReasonDenied
-	ReasonCAUnavailable   = common.ReasonCAUnavailable
-	ReasonNoAddresses     = "NoAddresses"
+	ReasonSettling          = "Settling"
+	ReasonNotServed         = "NotServed"
+	ReasonVersionsDiffer    = "VersionsDiffer"
+	ReasonUnreadable        = "Unreadable"
+	ReasonNotACertificate   = "NotACertificate"
+	ReasonKeyNotFound       = "KeyNotFound"
+	ReasonTooManySources    = "TooManySources"
+	ReasonPortNotFound      = "PortNotFound"
+	ReasonNeverAnswered     = "NeverAnswered"
+	ReasonHostUnresolved    = common.ReasonHostUnresolved
+	ReasonDenied            = common.ReasonDenied
+	ReasonSecretUnavailable = common.ReasonSecretUnavailable
+	ReasonNoAddresses       = "NoAddresses"
 )
 
 // Reasons of Events. Events use reasons of Ready as well.
@@ -326,9 +326,9 @@ var Reasons = []common.Reason{
 	{On: "Trigger", Name: ReasonDenied,
 		Meaning: "The egress policy refuses the host of the probe.",
 		Remedy:  "Correct the host, or have an administrator allow it in the egress policy (docs/guides/egress.md)."},
-	{On: "Trigger", Name: ReasonCAUnavailable,
-		Meaning: "The certificates of tls.caSecretName of the probe cannot be read.",
-		Remedy:  "Create the Secret with a certificate in ca.crt, or grant the operator the right to get it."},
+	{On: "Trigger", Name: ReasonSecretUnavailable,
+		Meaning: "A Secret that the probe names cannot be used.",
+		Remedy:  "Create the Secret with the key that the message names, or grant the operator the right to get it."},
 	{On: "Trigger", Name: ReasonNoAddresses, Meaning: "The ExternalService has no address, which counts as an outage and not as a change."},
 	{On: "Trigger", Name: ReasonUnknown, Meaning: "The health of the ExternalService is not known yet."},
 

@@ -33,7 +33,7 @@ const (
 	ReasonNoneHealthy        = "NoneHealthy"
 	ReasonUnknown            = "Unknown"
 	ReasonNoHealthCheck      = "NoHealthCheck"
-	ReasonCAUnavailable      = common.ReasonCAUnavailable
+	ReasonSecretUnavailable  = common.ReasonSecretUnavailable
 	ReasonProbesInconclusive = common.ReasonProbesInconclusive
 
 	ReasonMostPreferred     = "MostPreferred"
@@ -72,6 +72,7 @@ const (
 	ProbeCertificateMismatch       = "CertificateMismatch"
 	ProbeClientCertificateRequired = "ClientCertificateRequired"
 	ProbeUnexpectedStatus          = "UnexpectedStatus"
+	ProbeUnexpectedResponse        = "UnexpectedResponse"
 	ProbeNotServing                = "NotServing"
 	ProbeServiceUnknown            = "ServiceUnknown"
 	ProbeHealthServiceMissing      = "HealthServiceMissing"
@@ -171,9 +172,9 @@ var Reasons = []common.Reason{
 	{On: "Healthy=Unknown", Name: ReasonNoHealthCheck,
 		Meaning: "The spec has no healthCheck, so an address that fails stays published.",
 		Remedy:  "Add spec.healthCheck to have addresses checked."},
-	{On: "Healthy=Unknown Waiting=True", Name: ReasonCAUnavailable,
-		Meaning: "The certificates of healthCheck.tls.caSecretName cannot be read; nothing is checked, and health stays as it was.",
-		Remedy:  "Create the Secret with a certificate in ca.crt, or grant the operator the right to get it."},
+	{On: "Healthy=Unknown Waiting=True", Name: ReasonSecretUnavailable,
+		Meaning: "A Secret that healthCheck names cannot be used; nothing is checked, and health stays as it was.",
+		Remedy:  "Create the Secret with the key that the message names, or grant the operator the right to get it."},
 	{On: "Healthy=Unknown Waiting=True", Name: ReasonProbesInconclusive,
 		Meaning: "The network of the operator is probably at fault, or the API server or all nameservers are unreachable; health stays as it was.",
 		Remedy:  "Check whether the nodes of the operator reach the network, DNS and the API server."},
@@ -248,11 +249,14 @@ var Reasons = []common.Reason{
 		Meaning: "The certificate of the server is for other names.",
 		Remedy:  "Set healthCheck.tls.serverName to a name of the certificate."},
 	{On: "Address", Name: ProbeClientCertificateRequired,
-		Meaning: "The server requires a client certificate, which checks do not have.",
-		Remedy:  "Check with healthCheck.tcpSocket, or at a port or path that requires no client certificate."},
+		Meaning: "The server requires a client certificate, or refuses that of the check.",
+		Remedy:  "Name one that the server accepts in healthCheck.tls.clientCertificateSecretName, or check another port."},
 	{On: "Address", Name: ProbeUnexpectedStatus,
 		Meaning: "The HTTP status or the code of the gRPC call is not an expected one.",
 		Remedy:  "Correct the path, the headers or expectedStatuses of the check."},
+	{On: "Address", Name: ProbeUnexpectedResponse,
+		Meaning: "The response does not have the text that a step or expectedBody expects.",
+		Remedy:  "Check the role of the server and the credentials of the check, or correct expect or expectedBody."},
 	{On: "Address", Name: ProbeNotServing,
 		Meaning: "The gRPC health service reports another status than SERVING.",
 		Remedy:  "Check why the server reports that it does not serve."},

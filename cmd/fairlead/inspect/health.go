@@ -74,7 +74,7 @@ var worst = []struct {
 	{common.ConditionSuspended, metav1.ConditionTrue, "", Suspended},
 	{common.ConditionReady, metav1.ConditionUnknown, "", Unknown},
 	{networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonUnknown, Unknown},
-	{networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonCAUnavailable, Unknown},
+	{networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonSecretUnavailable, Unknown},
 	{networkingv1.ConditionHealthy, metav1.ConditionUnknown, networkingv1.ReasonProbesInconclusive, Unknown},
 	{networkingv1.ConditionHealthy, metav1.ConditionFalse, "", Degraded},
 	{networkingv1.ConditionResolved, metav1.ConditionFalse, "", Degraded},

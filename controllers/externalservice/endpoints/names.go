@@ -43,7 +43,7 @@ func Names(es *networkingv1.ExternalService, seeds map[string]Seed, policy Polic
 func verdictOf(
 	es *networkingv1.ExternalService, e *networkingv1.Endpoint, policy Policy, families []corev1.IPFamily,
 ) func(dns.Address, bool) resolution.Verdict {
-	namespace, spec := es.Namespace, &networkingv1.ExternalServiceSpec{Ports: es.Spec.Ports}
+	namespace, spec := es.Namespace, &networkingv1.ExternalServiceSpec{Ports: es.Spec.Ports, HealthCheck: es.Spec.HealthCheck}
 	ports := PortSetOf(spec, e.Ports, 0).Numbers
 	return func(a dns.Address, isHeld bool) resolution.Verdict {
 		numbers := ports

@@ -8,6 +8,7 @@ import (
 	"hash/fnv"
 	"iter"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -19,11 +20,12 @@ import (
 
 // PortSet is the ports of an EndpointSlice, shared by all addresses that have the same.
 type PortSet struct {
-	Ports   []discoveryv1.EndpointPort
+	Ports []discoveryv1.EndpointPort
+	// Numbers are those of Ports, and ProbePort.
 	Numbers []uint16
 	// Digest identifies the set, and ShortDigest is in the names of its slices.
 	Digest, ShortDigest string
-	// ProbePort is the one that is checked.
+	// ProbePort is the one that is checked; 0 for none.
 	ProbePort uint16
 }
 
@@ -31,7 +33,7 @@ type PortSet struct {
 // (own). The port of an SRV record replaces them all; validation allows such an endpoint one port only.
 func PortSetOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.EndpointPort, srv uint16) *PortSet {
 	ports := make([]discoveryv1.EndpointPort, 0, len(spec.Ports))
-	var probePort uint16
+	probePort := rules.UnpublishedPort(spec)
 	var checked *networkingv1.ServicePort
 	if spec.HealthCheck != nil {
 		checked = rules.CheckedPort(spec.Ports, spec.HealthCheck.Port())
@@ -57,7 +59,9 @@ func PortSetOf(spec *networkingv1.ExternalServiceSpec, own []networkingv1.Endpoi
 		ports = append(ports, port)
 	}
 	set := NewPortSet(ports)
-	set.ProbePort = probePort
+	if set.ProbePort = probePort; probePort > 0 && !slices.Contains(set.Numbers, probePort) {
+		set.Numbers = append(set.Numbers, probePort)
+	}
 	return set
 }
 

@@ -15,9 +15,10 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fairlead-dev/fairlead/api/common"
-	"github.com/fairlead-dev/fairlead/controllers/internal/cabundle"
+	"github.com/fairlead-dev/fairlead/controllers/internal/checksecrets"
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 	"github.com/fairlead-dev/fairlead/internal/probe"
@@ -49,24 +50,22 @@ func New(prober *probe.Prober, notify func(object types.NamespacedName)) *Sender
 type Want struct {
 	// Probe is valid and has its defaults.
 	Probe *common.VerificationProbe
-	// Roots are the certificates of its tls.caSecretName.
-	Roots []byte
+	// Secrets is the content of the Secrets that it names.
+	Secrets probe.Secrets
 	// Unsupported is why nothing can be sent, in one word; empty where something can.
 	Unsupported string
 }
 
-// Wants returns the probes of a namespace with what they trust, and when that is read again; zero for never.
-func Wants(ctx context.Context, bundles *cabundle.Bundles, namespace string, probes []common.VerificationProbe) ([]Want, time.Time) {
+// Wants returns the probes of a namespace with the content of their Secrets, and when that is read again; zero for never.
+func Wants(ctx context.Context, secrets *checksecrets.Reader, namespace string, probes []common.VerificationProbe) ([]Want, time.Time) {
 	wants, again := make([]Want, 0, len(probes)), time.Time{}
 	for i := range probes {
 		want := Want{Probe: &probes[i]}
 		check := probes[i].Check()
-		if name := cabundle.SecretOf(&check); name != "" {
-			ca := bundles.Get(ctx, types.NamespacedName{Namespace: namespace, Name: name})
-			want.Roots, again = ca.Roots, controller.Earliest(again, ca.Due)
-			if ca.Problem != "" {
-				want.Unsupported = common.ReasonCAUnavailable
-			}
+		content := secrets.Of(ctx, namespace, field.NewPath("verification", "probes").Index(i), &check, time.Time{})
+		want.Secrets, again = content.Secrets, controller.Earliest(again, content.Due)
+		if content.Problem != "" {
+			want.Unsupported = common.ReasonSecretUnavailable
 		}
 		wants = append(wants, want)
 	}
@@ -176,7 +175,7 @@ func (s *Sender) start(object types.NamespacedName, want *Want, disruptions []Di
 		} else {
 			target.Host = p.Host
 		}
-		s.prober.Set(is.key, probe.Check{Check: check, RootPEM: want.Roots}, []probe.Target{target})
+		s.prober.Set(is.key, probe.Check{Check: check, Secrets: want.Secrets}, []probe.Target{target})
 		s.prober.Count(is.key, ids...)
 	}
 	return is

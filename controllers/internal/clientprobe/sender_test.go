@@ -156,10 +156,10 @@ func TestAProbeThatIsEditedKeepsItsCounts(t *testing.T) {
 		if got := s.Requests(object, "a"); len(got) != 2 || got[0] != (requestcount.Requests{ProbeRequests: counts("added", 2, 0)}) {
 			t.Errorf("a probe that is added: %+v", got)
 		}
-		edited.Unsupported = common.ReasonCAUnavailable
+		edited.Unsupported = common.ReasonSecretUnavailable
 		s.Set(object, []Want{edited}, again)
 		s.advance(time.Minute, nil)
-		s.expect("nothing can be sent", "a", requestcount.Requests{ProbeRequests: counts("shop", 4, 0), NotSent: common.ReasonCAUnavailable})
+		s.expect("nothing can be sent", "a", requestcount.Requests{ProbeRequests: counts("shop", 4, 0), NotSent: common.ReasonSecretUnavailable})
 	})
 }
 

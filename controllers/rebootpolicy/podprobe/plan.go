@@ -27,8 +27,8 @@ func IdentityOf(p *autorebootv1.Probe) string {
 }
 
 // checkOf returns the check of a probe, which has its defaults. HTTPS without tls verifies nothing, as the kubelet does.
-func checkOf(p *autorebootv1.Probe, roots []byte) probe.Check {
-	check := probe.Check{Check: p.Check, RootPEM: roots}
+func checkOf(p *autorebootv1.Probe, secrets probe.Secrets) probe.Check {
+	check := probe.Check{Check: p.Check, Secrets: secrets}
 	if h := p.HTTPGet; h != nil && *h.Scheme == common.SchemeHTTPS && p.TLS == nil {
 		check.TLS = &common.CheckTLS{InsecureSkipVerify: ptr.To(true)}
 	}

@@ -13,6 +13,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 func TestWhatCannotBeCheckedSaysWhyAndIsNotAsked(t *testing.T) {
@@ -47,7 +48,7 @@ func TestWithoutTLSHTTPSIsNotVerifiedAndWithItIs(t *testing.T) {
 	probed := func(change func(*autorebootv1.Probe)) *common.CheckTLS {
 		p := once(443, getTLS)
 		change(p)
-		return checkOf(withDefaults(p), nil).TLS
+		return checkOf(withDefaults(p), probe.Secrets{}).TLS
 	}
 	if got := probed(func(*autorebootv1.Probe) {}); got == nil || !*got.InsecureSkipVerify {
 		t.Errorf("without tls: %+v", got)

@@ -11,6 +11,7 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/controllers/internal/clientprobe"
+	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
 // Pod is a pod to check.
@@ -28,8 +29,8 @@ type Want struct {
 	Workload types.UID
 	// Probe is valid and has its defaults.
 	Probe *autorebootv1.Probe
-	// Roots are the certificates of its tls.caSecretName.
-	Roots []byte
+	// Secrets is the content of the Secrets that it names.
+	Secrets probe.Secrets
 	// Unsupported is why nothing can be checked, in one word; empty where something can.
 	Unsupported string
 	// Pods of the workload. They are ignored where the probe names a host.
@@ -108,11 +109,11 @@ func (c *Checks) start(policy types.NamespacedName, want *Want, kept map[types.N
 	case begun != nil:
 		return begun
 	case ptr.Deref(p.Host, "") != "":
-		c.prober.Set(about.key, checkOf(p, want.Roots), hostTarget(p))
+		c.prober.Set(about.key, checkOf(p, want.Secrets), hostTarget(p))
 	default:
 		all, without := targets(want.Pods)
 		about.unchecked = without
-		c.prober.Set(about.key, checkOf(p, want.Roots), all)
+		c.prober.Set(about.key, checkOf(p, want.Secrets), all)
 	}
 	return about
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
-// CheckedPort returns the port of an ExternalService that a check names, or its only port. It returns nil if there is
-// none, or if its protocol is not TCP.
+// CheckedPort returns the port of an ExternalService that a check names, or its single one; nil where there is none, or it
+// is not of protocol TCP. The check may name a number that is not published.
 func CheckedPort(ports []v1.ServicePort, named *intstr.IntOrString) *v1.ServicePort {
 	if named == nil && len(ports) != 1 {
 		return nil
@@ -31,6 +31,18 @@ func CheckedPort(ports []v1.ServicePort, named *intstr.IntOrString) *v1.ServiceP
 	return nil
 }
 
+// UnpublishedPort returns the number of a port that is checked and not published; 0 for none.
+func UnpublishedPort(spec *v1.ExternalServiceSpec) uint16 {
+	if spec.HealthCheck == nil {
+		return 0
+	}
+	named := spec.HealthCheck.Port()
+	if named == nil || named.Type != intstr.Int || CheckedPort(spec.Ports, named) != nil {
+		return 0
+	}
+	return uint16(named.IntVal)
+}
+
 func healthCheck(path rules.Path, spec *v1.ExternalServiceSpec) field.ErrorList {
 	h := spec.HealthCheck
 	if h == nil {
@@ -38,8 +50,8 @@ func healthCheck(path rules.Path, spec *v1.ExternalServiceSpec) field.ErrorList 
 	}
 	errs := append(rules.Check(path, &h.Check, "what is outside of the cluster"),
 		atLeast(path.Child("unhealthyInterval"), h.UnhealthyInterval, time.Second)...)
-	if CheckedPort(rules.Within(spec.Ports), h.Port()) == nil {
-		errs = append(errs, field.Required(rules.PortPath(path, &h.Check).Field(), "port must be the name or the number of a TCP port of spec.ports"))
+	if named := h.Port(); CheckedPort(rules.Within(spec.Ports), named) == nil && (named == nil || named.Type != intstr.Int) {
+		errs = append(errs, field.Required(rules.PortPath(path, &h.Check).Field(), "port must be a number or the name of a TCP port of spec.ports"))
 	}
 	return errs
 }

@@ -29,6 +29,8 @@ func TestRefusesWhatTheSchemaCannot(t *testing.T) {
 		"plain":                  {spec: around(static, "")},
 		"authority":              {spec: around(static, `, healthCheck: {grpc: {authority: "a b"}}`), want: []string{"spec.healthCheck.grpc.authority: Invalid"}},
 		"credentials":            {spec: around(static, `, healthCheck: {httpGet: {httpHeaders: [{name: Authorization, value: x}]}}`), want: []string{"spec.healthCheck.httpGet.httpHeaders[0].name: Forbidden"}},
+		"a port by its number":   {spec: around(static, `, healthCheck: {httpGet: {port: 8008}}`)},
+		"a port by another name": {spec: around(static, `, healthCheck: {httpGet: {port: other}}`), want: []string{"spec.healthCheck.httpGet.port: Required value: port must be a number or the name of a TCP port of spec.ports"}},
 		"no time at all":         {spec: around(static, `, healthCheck: {tcpSocket: {}, timeout: 0s, unhealthyInterval: 10ms}, resolution: {minTTL: 0s, maxTTL: 1ms}`), want: []string{"resolution.minTTL", "resolution.maxTTL", "healthCheck.timeout", "healthCheck.unhealthyInterval"}},
 		"zone":                   {spec: around(static+", zone: 'a b'", ""), want: []string{"spec.endpoints[0].zone"}},
 		"appProtocol":            {spec: `{ports: [{name: a, port: 80, appProtocol: "a b"}], endpoints: [{name: x, addresses: [192.0.2.1]}]}`, want: []string{"spec.ports[0].appProtocol"}},
@@ -57,6 +59,18 @@ func TestRefusesWhatTheSchemaCannot(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestAPortThatIsNotPublishedIsANumberAlone(t *testing.T) {
+	const ports = `{ports: [{name: sql, port: 5432, targetPort: 6432}, {name: dns, port: 53, protocol: UDP}], endpoints: [{name: x, addresses: [192.0.2.1]}]`
+	for check, want := range map[string]uint16{
+		"": 0, ", healthCheck: {tcpSocket: {port: sql}}": 0, ", healthCheck: {tcpSocket: {port: 5432}}": 0, ", healthCheck: {tcpSocket: {port: 8008}}": 8008,
+		", healthCheck: {grpc: {port: 6432}}": 6432, ", healthCheck: {tcpSocket: {port: 53}}": 53, ", healthCheck: {tcpSocket: {}}": 0,
+	} {
+		if got := UnpublishedPort(&parse(t, ports+check+"}").Spec); got != want {
+			t.Errorf("%s: %d, want %d", check, got, want)
+		}
 	}
 }
 

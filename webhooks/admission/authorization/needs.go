@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fairlead-dev/fairlead/api/common"
+	"github.com/fairlead-dev/fairlead/internal/rules"
 )
 
 // Need is a right that a field of an object needs, and what a user without it can write instead.
@@ -51,10 +52,15 @@ func (n *Needs) AddVerification(spec *field.Path, v *common.Verification) {
 		return
 	}
 	for i := range v.Probes {
-		if tls := v.Probes[i].TLS; tls != nil && tls.CASecretName != "" {
-			n.Add(spec.Child("verification", "probes").Index(i).Child("tls", "caSecretName"), "leave caSecretName out",
-				"get", "", "secrets", "", tls.CASecretName)
-		}
+		check := v.Probes[i].Check()
+		n.AddCheck(spec.Child("verification", "probes").Index(i), &check)
+	}
+}
+
+// AddCheck appends what a check reads.
+func (n *Needs) AddCheck(path *field.Path, c *common.Check) {
+	for _, s := range rules.CheckSecrets(path, c) {
+		n.Add(s.Path, "leave "+s.Field+" out", "get", "", "secrets", "", s.Name)
 	}
 }
 

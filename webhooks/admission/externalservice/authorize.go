@@ -15,6 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/egress"
+	commonrules "github.com/fairlead-dev/fairlead/internal/rules"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 	"github.com/fairlead-dev/fairlead/webhooks/admission"
 	"github.com/fairlead-dev/fairlead/webhooks/admission/authorization"
@@ -66,7 +67,7 @@ func (a *authorizer) Validate(
 		return nil, nil
 	}
 	warnings, errs := a.addresses(ctx, req, obj, old)
-	errs = append(errs, a.secret(ctx, req, obj, old)...)
+	errs = append(errs, a.secrets(ctx, req, obj, old)...)
 	errs = append(errs, a.adoption(ctx, req, obj, old)...)
 	errs = append(errs, a.fault(ctx, req, obj, old)...)
 	warning, conflict := a.service(ctx, req, obj, old)
@@ -104,16 +105,30 @@ func (a *authorizer) lacking(ctx context.Context, req admission.Request) ([]stri
 	return lacking, nil
 }
 
-// secret requires the right to get the Secret of the health check. The operator reads it for the writer, and the
-// results of checks reveal something about it.
-func (a *authorizer) secret(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) field.ErrorList {
-	name := caSecret(obj)
-	if name == "" || old != nil && caSecret(old) == name && !resumed(obj, old) {
-		return nil
+// secrets requires the right to get each Secret of the health check: the operator reads it for the writer, and the result of
+// a check shows what is in it. A credential takes the right again whenever it would be presented to something else: who may
+// not read it must not have it sent to a server of their own.
+func (a *authorizer) secrets(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) field.ErrorList {
+	stood := map[string]bool{}
+	isMoved := true
+	if old != nil && !resumed(obj, old) {
+		isMoved = !checksTheSame(obj, old)
+		for _, s := range secretsOf(old) {
+			stood[s.Name] = true
+		}
 	}
-	return a.require(ctx, req, field.NewPath("spec", "healthCheck", "tls", "caSecretName"),
-		authorizationv1.ResourceAttributes{Namespace: req.Namespace, Verb: "get", Version: "v1", Resource: "secrets", Name: name},
-		fmt.Sprintf("get the Secret %q in namespace %q, which the operator would read; ask for the right to get it, or leave caSecretName out", name, req.Namespace))
+	var errs field.ErrorList
+	asked := map[string]bool{}
+	for _, s := range secretsOf(obj) {
+		if asked[s.Name] || stood[s.Name] && (!s.IsCredential || !isMoved) {
+			continue
+		}
+		asked[s.Name] = true
+		errs = append(errs, a.require(ctx, req, s.Path,
+			authorizationv1.ResourceAttributes{Namespace: req.Namespace, Verb: "get", Version: "v1", Resource: "secrets", Name: s.Name},
+			fmt.Sprintf("get the Secret %q in namespace %q, which the operator would read; ask for the right to get it, or leave %s out", s.Name, req.Namespace, s.Field))...)
+	}
+	return errs
 }
 
 // adoption requires the right to update the Service that the object asks to take over.
@@ -161,11 +176,28 @@ func (a *authorizer) require(
 	return nil
 }
 
-func caSecret(es *networkingv1.ExternalService) string {
-	if h := es.Spec.HealthCheck; h != nil && h.TLS != nil {
-		return h.TLS.CASecretName
+// secretsOf returns the Secrets that the health check names.
+func secretsOf(es *networkingv1.ExternalService) []commonrules.CheckSecret {
+	if es.Spec.HealthCheck == nil {
+		return nil
 	}
-	return ""
+	return commonrules.CheckSecrets(field.NewPath("spec", "healthCheck"), &es.Spec.HealthCheck.Check)
+}
+
+// checksTheSame reports whether the health check of obj sends the same to the same places as that of old.
+func checksTheSame(obj, old *networkingv1.ExternalService) bool {
+	return equality.Semantic.DeepEqual(checkOf(obj), checkOf(old)) && equality.Semantic.DeepEqual(places(obj), places(old))
+}
+
+// places returns what of a spec decides where a check is sent. To put an endpoint back into service, or to prefer it, is not
+// to choose what is reached.
+func places(es *networkingv1.ExternalService) networkingv1.ExternalServiceSpec {
+	spec := networkingv1.ExternalServiceSpec{Ports: es.Spec.Ports}
+	for i := range es.Spec.Endpoints {
+		e := &es.Spec.Endpoints[i]
+		spec.Endpoints = append(spec.Endpoints, networkingv1.Endpoint{DNS: e.DNS, Addresses: e.Addresses, Ports: e.Ports})
+	}
+	return spec
 }
 
 // unchanged reports whether obj publishes the same static addresses as old.

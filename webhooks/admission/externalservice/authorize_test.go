@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	authorizationv1 "k8s.io/api/authorization/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
@@ -53,6 +54,55 @@ func TestASecretIsReadOnlyForThoseWhoMay(t *testing.T) {
 			want := authorizationv1.ResourceAttributes{Namespace: "shop", Verb: "get", Version: "v1", Resource: "secrets", Name: test.obj.Spec.HealthCheck.TLS.CASecretName}
 			if diff := cmp.Diff(want, s.rights.Rights[0]); diff != "" {
 				t.Errorf("-want +got:\n%s", diff)
+			}
+		})
+	}
+}
+
+// sending is an object whose check presents credentials at an address.
+func sending(address networkingv1.IPAddress, steps ...common.TCPStep) *networkingv1.ExternalService {
+	es := with(outside)
+	es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{address}
+	es.Spec.HealthCheck = &networkingv1.HealthCheck{Check: common.Check{
+		TCPSocket: &common.TCPSocketAction{Steps: steps}, TLS: &common.CheckTLS{ClientCertificateSecretName: "client"},
+	}}
+	return es
+}
+
+func TestACredentialIsSentElsewhereOnlyForThoseWhoMayReadIt(t *testing.T) {
+	const own, other = "192.0.2.50", "192.0.2.51"
+	login := common.TCPStep{SendFrom: &common.SendSource{SecretKeyRef: common.SecretKeyReference{Name: "login", Key: "password"}}}
+	before := func() *networkingv1.ExternalService { return sending(own, login, login) }
+	edited := func(edit func(*networkingv1.ExternalService)) *networkingv1.ExternalService {
+		es := before()
+		edit(es)
+		return es
+	}
+	for name, test := range map[string]struct {
+		obj, old *networkingv1.ExternalService
+		fields   []string
+	}{
+		"create":          {before(), nil, []string{"tls.clientCertificateSecretName", "tcpSocket.steps[0].sendFrom.secretKeyRef"}},
+		"unchanged":       {before(), before(), nil},
+		"another address": {sending(other, login, login), before(), []string{"tls.clientCertificateSecretName", "tcpSocket.steps[0].sendFrom.secretKeyRef"}},
+		"another port":    {edited(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].Port++ }), before(), []string{"tls.clientCertificateSecretName", "tcpSocket.steps[0].sendFrom.secretKeyRef"}},
+		"any certificate": {edited(func(es *networkingv1.ExternalService) { es.Spec.HealthCheck.TLS.InsecureSkipVerify = ptr.To(true) }), before(), []string{"tls.clientCertificateSecretName", "tcpSocket.steps[0].sendFrom.secretKeyRef"}},
+		"drained": {edited(func(es *networkingv1.ExternalService) {
+			es.Spec.Endpoints[0].State = ptr.To(networkingv1.EndpointDrained)
+		}), before(), nil},
+		"another interval":      {edited(func(es *networkingv1.ExternalService) { es.Spec.HealthCheck.Interval = ptr.To(common.Duration("20s")) }), before(), nil},
+		"resumed":               {before(), suspended(before()), []string{"tls.clientCertificateSecretName", "tcpSocket.steps[0].sendFrom.secretKeyRef"}},
+		"the steps are removed": {sending(own), before(), []string{"tls.clientCertificateSecretName"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSuite()
+			_, errs := s.Validate(t.Context(), request(eve, test.old != nil), test.obj, test.old)
+			var fields []string
+			for _, err := range errs {
+				fields = append(fields, strings.TrimPrefix(err.Field, "spec.healthCheck."))
+			}
+			if diff := cmp.Diff(test.fields, fields); diff != "" {
+				t.Errorf("refused (-want +got):\n%s", diff)
 			}
 		})
 	}

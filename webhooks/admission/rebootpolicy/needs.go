@@ -94,8 +94,8 @@ func (n *collector) trigger(path *field.Path, t *autorebootv1.Trigger) {
 	if c := t.CertificateRenewal; c != nil {
 		n.Add(path.Child("certificateRenewal", "secretName"), withoutTrigger, reading(c.SecretName), "", "secrets", "", c.SecretName)
 	}
-	if p := t.Probe; p != nil && p.TLS != nil && p.TLS.CASecretName != "" {
-		n.Add(path.Child("probe", "tls", "caSecretName"), "leave caSecretName out", "get", "", "secrets", "", p.TLS.CASecretName)
+	if t.Probe != nil {
+		n.AddCheck(path.Child("probe"), &t.Probe.Check)
 	}
 	if e := t.EndpointsChange; e != nil {
 		n.Add(path.Child("endpointsChange", "externalServiceName"), withoutTrigger,
