@@ -4,7 +4,8 @@
 // Package webhooks holds what the API server calls: the TLS server (server), the admission webhooks
 // (admission, with a package for each kind) and the conversion webhook (conversion).
 //
-// An admission passes the eight files that package admission lists, and a conversion the five of package conversion.
+// To follow a request from the socket to the decision, read the list of files in admission/doc.go or conversion/doc.go.
+// In cmd/fairlead/operator, kinds.go has the handlers of each kind, and webhooks.go registers them.
 //
 // Defaults, rules and conversions are pure functions. Only what admission asks about a writer is read from a
 // cluster: live and within a time limit, or, for warnings alone, from caches that have synced already.

@@ -9,10 +9,10 @@
 //
 //  1. reconcile.go has the steps in order, each on its own: the error of one stops no other. finalizer.go has those of an
 //     object that is being deleted.
-//  2. observe.go reads the world into values, and sets what is looked up and checked; checksecrets reads the certificates
-//     that a check trusts, and dependants.go what a fault would disrupt. state.go has what this process keeps between
-//     reconciles. The package endpoints returns the addresses, each with the decision of the egress policy and its health,
-//     and what an earlier process has left in slices and status.
+//  2. observe.go reads the world into values, and sets what is looked up and checked. dependants.go reads what a fault
+//     would disrupt, and package checksecrets the Secrets that a check names. state.go has what this process keeps
+//     between reconciles. The package endpoints returns the addresses, each with the decision of the egress policy and
+//     its health, and what an earlier process has left in slices and status.
 //  3. The package failover decides, without side effects, which addresses are published, and which of them are ready. The
 //     package publication packs them into slices, moving as few as it can, and has the Service that is wanted.
 //  4. act.go takes traffic off the addresses that must not have it.

@@ -101,6 +101,40 @@ func TestNoTypeEmbedsItsOptions(t *testing.T) {
 	}
 }
 
+// A reader finds the way by the files that the documentation of a package lists.
+func TestTheDocumentationOfPackagesNamesFilesThatExist(t *testing.T) {
+	root, all, named := os.DirFS(repository(t)), code(t), 0
+	for file, text := range all {
+		if path.Base(file) != "doc.go" {
+			continue
+		}
+		for _, name := range sourceFile.FindAllString(text, -1) {
+			if named++; !isNear(root, path.Dir(file), text, name) {
+				t.Errorf("%s names %s, which is neither in its folder, nor one below, nor in a folder that it names", file, name)
+			}
+		}
+	}
+	if named < 200 {
+		t.Fatalf("found %d names: the search is broken", named)
+	}
+	const text = "webhooks/internal/review, body.go"
+	if !isNear(root, "webhooks/admission", text, "body.go") || isNear(root, "webhooks/admission", "", "body.go") {
+		t.Error("what is near does not depend on the folders that are named: the search is broken")
+	}
+}
+
+var sourceFile, folderName = regexp.MustCompile(`[\w/]+\.go\b`), regexp.MustCompile(`\w+(/\w+)+`)
+
+// isNear reports whether a file is in a folder, in one below, or in one whose path from the root is in text.
+func isNear(root fs.FS, folder, text, file string) bool {
+	for _, pattern := range append(folderName.FindAllString(text, -1), ".", folder, folder+"/*") {
+		if found, err := fs.Glob(root, path.Join(pattern, file)); err == nil && len(found) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // code has the files of Go that the operator is built from.
 func code(t *testing.T) map[string]string {
 	t.Helper()

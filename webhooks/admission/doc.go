@@ -14,8 +14,12 @@
 //  5. patch.go: the difference that these made, as a JSON patch.
 //  6. externalservice, rebootpolicy or chaospod, webhook.go: the steps of the kind; what is valid is in
 //     internal/rules.
-//  7. authorize.go of the kind: the rights that its writer needs, reviewed by package authorization.
+//  7. authorize.go of the kind, with needs.go of rebootpolicy: the rights that its writer needs, reviewed by package
+//     authorization.
 //  8. response.go: bounded errors and warnings, which name fields as the version does that was written.
+//
+// The mutating webhook ends with the patch, for which the engine calls the Mutator of 6 and 7. The validating webhook has
+// no patch, and calls their Validator.
 //
 // Package warnings reads what the warnings to writers are about.
 //

@@ -17,7 +17,8 @@
 //	egress.go                                  the egress policy, its dialer and resolver
 //	identity.go                                what this replica is called, where it runs and has rights
 //	startup.go, group.go                       the record of the start, which is /statusz, and what stops together
-//	servers.go, process.go                     probes, metrics, logs, the limit of memory
+//	servers.go, process.go, loglevel.go        probes, metrics, logs, the limit of memory
+//	tracing.go, leadershiplog.go               spans of requests, and a log of who led when
 //
 // A replica may run only one half, and skips the phases of the other. Without reconcilers, it keeps only a cache for
 // the warnings of admission. Without webhooks, it has neither a certificate nor a port for them.

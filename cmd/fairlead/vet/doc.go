@@ -2,12 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package vet checks manifests of Fairlead's kinds without a cluster, with the code that a cluster would run: the
-// schema and CEL of the CRDs, the defaults and rules of the webhooks, and the conversion to every served version
-// and back.
+// schema and CEL of the CRDs, the defaults and rules of the webhooks, and the conversion to v1.
 //
 // vet.go cuts files into documents, and checks them with several workers. document.go finds the objects of a
-// document. For each, check.go runs the steps in the order of a cluster: metadata.go, then rules.go with the
-// schema and the webhook's rules, then conversion.go. kind.go has what the steps need of each kind. message.go and
+// document. For each, check.go runs the steps in the order of a cluster: stored.go, if a cluster stores the object,
+// and metadata.go, then rules.go with the schema, the conversion and the webhook's rules. configuration.go checks
+// configuration files of the operator. kind.go has what the steps need of each kind. message.go and
 // suggestion.go word the findings, finding.go lists their ids, and collector.go numbers them and compares objects
 // with each other.
 //
