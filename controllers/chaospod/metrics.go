@@ -65,7 +65,8 @@ func (m *metrics) countKill(key types.NamespacedName, result *chaos.Result) {
 // countMessage counts a run that has ended, and a hold.
 func (m *metrics) countMessage(of *chaosv1.ChaosPod, n *chaos.Message) {
 	m.Update(client.ObjectKeyFromObject(of), func(r *row) {
-		if held := meta.FindStatusCondition(of.Status.Conditions, chaosv1.ConditionWaiting); held != nil && n.Reason == chaosv1.EventChaosWaiting {
+		held := meta.FindStatusCondition(of.Status.Conditions, chaosv1.ConditionWaiting)
+		if held != nil && n.Reason == chaosv1.EventChaosWaiting {
 			r.held[held.Reason]++
 		}
 		if n.Ended == nil {

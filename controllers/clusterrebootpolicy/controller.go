@@ -123,7 +123,8 @@ func (r *Reconciler) watch(c cluster.Cluster, to controller.Controller) error {
 		r.enqueuer.Source(),
 	}
 	for _, kind := range workloadkinds.Apps {
-		all = append(all, controller.Kind(c.GetCache(), kind.Object(), enqueueAll[client.Object](r), metadataChanged[client.Object](nil, asking...)))
+		changed := metadataChanged[client.Object](nil, asking...)
+		all = append(all, controller.Kind(c.GetCache(), kind.Object(), enqueueAll[client.Object](r), changed))
 	}
 	for _, from := range all {
 		if err := to.Watch(from); err != nil {

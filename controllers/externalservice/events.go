@@ -125,13 +125,17 @@ func messageTransition(before, after *networkingv1.ExternalServiceStatus, kind, 
 	return []transition{t}
 }
 
+func between(what string, was, is int32) string {
+	return fmt.Sprintf("%s from priority %d to priority %d", what, was, is)
+}
+
 // priorityTransitions are another active priority, a panic that begins, and a refused request to fail back.
 func priorityTransitions(before, after *networkingv1.ExternalServiceStatus, isRemoved bool) []transition {
 	var out []transition
 	if was, is := before.ActivePriority, after.ActivePriority; was != nil && is != nil && (*was != *is || isRemoved) {
-		t := transition{networkingv1.EventFailedBack, actionPublish, fmt.Sprintf("failed back from priority %d to priority %d", *was, *is), false, ""}
+		t := transition{networkingv1.EventFailedBack, actionPublish, between("failed back", *was, *is), false, ""}
 		if *is >= *was {
-			t = transition{networkingv1.EventFailedOver, actionPublish, fmt.Sprintf("failed over from priority %d to priority %d", *was, *is), true, ""}
+			t = transition{networkingv1.EventFailedOver, actionPublish, between("failed over", *was, *is), true, ""}
 		}
 		if isRemoved {
 			t.message += ": the spec has no active endpoint any more of what was published"

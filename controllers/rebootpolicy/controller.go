@@ -126,7 +126,8 @@ type Controller struct {
 // New returns a controller. The caller starts it once this replica leads, and runs the cluster's cache with the
 // index of package workloads.
 func New(c cluster.Cluster, o Options) (*Controller, error) {
-	if o.Ledger == nil || o.Restore == nil || o.Key == nil || o.Kubernetes == nil || o.Metadata == nil || o.Dynamic == nil || o.Dial == nil || o.Kinds == nil {
+	if o.Ledger == nil || o.Restore == nil || o.Key == nil || o.Kubernetes == nil || o.Metadata == nil || o.Dynamic == nil ||
+		o.Dial == nil || o.Kinds == nil {
 		return nil, errors.New("controller " + Name + ": Ledger, Restore, Key, Kubernetes, Metadata, Dynamic, Dial and Kinds are required")
 	}
 	if o.Now == nil {
@@ -172,7 +173,9 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	if err := reconciler.watch(c, inner); err != nil {
 		return nil, err
 	}
-	return &Controller{restore: o.Restore, controller: inner, reconciler: reconciler, sources: observed, probes: probes, queries: queries, objects: objects}, nil
+	return &Controller{
+		restore: o.Restore, controller: inner, reconciler: reconciler, sources: observed, probes: probes, queries: queries, objects: objects,
+	}, nil
 }
 
 // Warmup starts the watches and returns when they have synced. Nothing is reconciled or observed before

@@ -47,7 +47,7 @@ func (c *Check) timing() timing {
 
 // isEqual reports whether two checks are the same, except for their times and thresholds.
 func (c *Check) isEqual(o *Check) bool {
-	return equality.Semantic.DeepEqual(c.Request(), o.Request()) && c.Secrets.Equal(&o.Secrets)
+	return equality.Semantic.DeepEqual(c.Request(), o.Request()) && c.Equal(&o.Secrets)
 }
 
 // sameRequest reports whether two checks send the same request and trust the same certificates. The name of a port is that

@@ -107,7 +107,7 @@ func (p *Prober) countResult(t *target, result outcome, succeeded uint64) []type
 	// The suspicion is updated with this failure, before the failure decides.
 	changed := p.updateSuspect()
 	// Its Secrets may have changed: they are read again before the failure decides.
-	mayBeRotated := t.count == -1 && !t.object.plan.Secrets.isEmpty()
+	mayBeRotated := t.count == -1 && !t.object.plan.isEmpty()
 	if p.healthFrozen(t.object) != frozen || otherFailure || mayBeRotated {
 		changed = append(changed, t.object.key)
 	}

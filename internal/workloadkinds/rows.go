@@ -23,9 +23,9 @@ type typed struct {
 func row[T client.Object](
 	of schema.GroupVersionKind, short string, object func() (client.Object, client.ObjectList), pods func(T) (*corev1.PodTemplateSpec, int32),
 ) Kind {
-	return Kind{GroupVersionKind: of, Short: short, typed: typed{object, func(any client.Object) (*corev1.PodTemplateSpec, int32) {
-		if is, isOne := any.(T); isOne {
-			return pods(is)
+	return Kind{GroupVersionKind: of, Short: short, typed: typed{object, func(of client.Object) (*corev1.PodTemplateSpec, int32) {
+		if one, isOne := of.(T); isOne {
+			return pods(one)
 		}
 		return nil, 0
 	}}}

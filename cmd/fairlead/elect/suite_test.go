@@ -102,7 +102,7 @@ func alone(path string) int {
 	}
 	_, _ = fmt.Fprintln(file, "runs", os.Getenv(EnvHolder))
 	for { // without a timer, the runtime may end the process: no goroutine could ever run again
-		time.Sleep(time.Hour)
+		<-time.After(time.Hour)
 	}
 }
 

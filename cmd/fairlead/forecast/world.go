@@ -174,7 +174,8 @@ func (w *world) apply(ctx context.Context, m *Manifests) {
 			}
 			continue
 		}
-		if template := workloadkinds.PodTemplate(object); template != nil && !equality.Semantic.DeepDerivative(*template, *workloadkinds.PodTemplate(live)) {
+		template, current := workloadkinds.PodTemplate(object), workloadkinds.PodTemplate(live)
+		if template != nil && !equality.Semantic.DeepDerivative(*template, *current) {
 			w.rollouts = append(w.rollouts, key)
 		}
 		w.replaced[key] = replace(live, object)

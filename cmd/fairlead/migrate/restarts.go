@@ -111,7 +111,9 @@ type policy struct {
 
 // read watches what the annotations of the workload ask for, and returns what they say; nil where it is restarted for nothing.
 // Sources of ignored kinds are excluded already.
-func (p *policy) read(r *run, compatibility autorebootv1.Compatibility, takesAll bool, ignored map[autorebootv1.SourceKind]bool) *rules.OnChange {
+func (p *policy) read(
+	r *run, compatibility autorebootv1.Compatibility, takesAll bool, ignored map[autorebootv1.SourceKind]bool,
+) *rules.OnChange {
 	of := rules.OnChangeOf(compatibility, p.annotated())
 	if !of.OptedIn && (of.OptedOut || !takesAll) {
 		p.say(Left, "its annotations ask for no restart")

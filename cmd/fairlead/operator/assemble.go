@@ -250,8 +250,9 @@ func (a *assembly) degraded() error {
 // lateReasons are the reasons of the Events about late phases. For each reason, at most one Event is written in ten
 // minutes.
 var lateReasons = map[string]string{
-	phaseCertificates: common.EventCertificateUnavailable, phaseWebhookServer: common.EventWebhooksUnavailable, phaseCAPublished: common.EventCABundleNotPublished,
-	phaseCaches: common.EventCachesNotSynced, phaseReconcilers: common.EventNotReconciling,
+	phaseCertificates: common.EventCertificateUnavailable, phaseWebhookServer: common.EventWebhooksUnavailable,
+	phaseCAPublished: common.EventCABundleNotPublished,
+	phaseCaches:      common.EventCachesNotSynced, phaseReconcilers: common.EventNotReconciling,
 }
 
 // reportLate writes an Event on the operator's Lease that the start continues without a part of a phase.

@@ -54,7 +54,8 @@ type attempt struct {
 func (o *Operator) Run(ctx context.Context) error {
 	running, fail := context.WithCancelCause(ctx)
 	defer fail(nil)
-	last, certificates, server, attempts, second := newGroup(ctx, fail), newGroup(ctx, fail), newGroup(ctx, fail), newGroup(ctx, fail), newGroup(ctx, fail)
+	last, certificates, server := newGroup(ctx, fail), newGroup(ctx, fail), newGroup(ctx, fail)
+	attempts, second := newGroup(ctx, fail), newGroup(ctx, fail)
 
 	last.start(o.servers...)
 	if err := o.awaitAPIServer(running); err != nil {

@@ -84,7 +84,8 @@ func (r *run) trackSpec() {
 		}
 	} else if reason, _, held := r.wasHeld(); held && st.CurrentRun == nil && !isCalendarReason(reason) {
 		if r.runNow() == "" {
-			r.addMessage(Message{Reason: chaosv1.EventChaosMissed, Text: "the run that was held (" + reason + ") is not made up for: the spec was changed"})
+			text := "the run that was held (" + reason + ") is not made up for: the spec was changed"
+			r.addMessage(Message{Reason: chaosv1.EventChaosMissed, Text: text})
 		}
 	}
 	after := r.timestampPtr()

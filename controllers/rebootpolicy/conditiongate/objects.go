@@ -100,7 +100,9 @@ func (o *Objects) Closed(policy types.NamespacedName, gate *autorebootv1.ObjectC
 func (o *Objects) Run(ctx context.Context) error { return o.poller.Run(ctx) }
 
 // Read returns an object, or a message that says why it cannot be read.
-func Read(ctx context.Context, api dynamic.Interface, namespace string, of *autorebootv1.ObjectCondition) (*unstructured.Unstructured, string) {
+func Read(
+	ctx context.Context, api dynamic.Interface, namespace string, of *autorebootv1.ObjectCondition,
+) (*unstructured.Unstructured, string) {
 	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	resource := rules.ResourceOf(of)

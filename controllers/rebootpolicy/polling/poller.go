@@ -21,9 +21,10 @@ import (
 )
 
 const (
-	// Interval between two evaluations of a question, and MaxAge of a result that opens a gate.
+	// Interval is the time between two evaluations of a question.
 	Interval = 15 * time.Second
-	MaxAge   = 3 * Interval
+	// MaxAge is the greatest age of a result that opens a gate.
+	MaxAge = 3 * Interval
 	// workers is how many questions are evaluated at once. There are at most MaxQuestions, and MaxOfNamespace for the policies of a
 	// namespace.
 	workers        = 8
@@ -199,7 +200,7 @@ func (p *Poller[Q]) start(now time.Time) (*started[Q], time.Duration) {
 	if best == nil {
 		return nil, wait
 	}
-	best.evaluation.running, best.due = true, now.Add(Interval)
+	best.running, best.due = true, now.Add(Interval)
 	best.turn.last = now
 	best.turn.running++
 	p.running++
@@ -211,7 +212,7 @@ func (p *Poller[Q]) end(of *started[Q]) {
 	defer p.mu.Unlock()
 	p.running--
 	of.turn.running--
-	of.evaluation.running = false
+	of.running = false
 	p.wake()
 }
 

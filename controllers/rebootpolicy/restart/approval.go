@@ -40,7 +40,8 @@ func (r *run) approve(queue []*target) {
 		for _, t := range open {
 			t.unapproved, t.Pending.ApprovedFingerprint = false, r.approvable(t)
 		}
-		r.addMessage(Message{Reason: autorebootv1.EventRestartApproved, Text: fmt.Sprintf("approval %s: %s may restart", token, targetsText(open))})
+		text := fmt.Sprintf("approval %s: %s may restart", token, targetsText(open))
+		r.addMessage(Message{Reason: autorebootv1.EventRestartApproved, Text: text})
 		open = nil
 	case !settles: // what settles may be what was approved
 		r.status.HandledApprove = token

@@ -63,7 +63,8 @@ func (r *run) recovered(t *target, o occurrence) {
 
 func (r *run) addRecoveredMessage(t *target, recovered []string) {
 	if len(recovered) > 0 {
-		r.addMessage(Message{Reason: autorebootv1.EventTriggerRecovered, Target: t.id(), Text: triggersText(recovered) + " does not ask for a restart of " + targetText(t.id()) + " any more"})
+		text := triggersText(recovered) + " does not ask for a restart of " + targetText(t.id()) + " any more"
+		r.addMessage(Message{Reason: autorebootv1.EventTriggerRecovered, Target: t.id(), Text: text})
 	}
 }
 
@@ -112,8 +113,8 @@ func (r *run) recordSuperseded(t *target, triggers []string, reason, words strin
 	// Without a history, the id must not be used again.
 	t.LastRestartID = record.ID
 	r.addHistory(record)
-	r.addMessage(Message{Reason: autorebootv1.EventRestartSuperseded, Target: t.id(), Text: "the restart of " + targetText(t.id()) + " " + words,
-		Ended: &record})
+	r.addMessage(Message{Reason: autorebootv1.EventRestartSuperseded, Target: t.id(),
+		Text: "the restart of " + targetText(t.id()) + " " + words, Ended: &record})
 }
 
 func (r *run) hold(t *target, o occurrence) {
