@@ -25,7 +25,7 @@ var orderly = []string{"leaf rotation", "CA rotation", "cert-manager renewal", "
 // forUsers are the rows of the benchmark that README.md repeats.
 var forUsers = []string{
 	"SIGTERM of the leader, until another replica reconciles",
-	"a first list of 10,000 ExternalServices at `v1alpha1`",
+	"a first list of 2,000 ExternalServices at `v1alpha1`",
 	"memory for 50,000 suspended ExternalServices",
 	"50,000 addresses checked by TCP every 10 s",
 	"4,000 Secrets of 1,000 Deployments change: until each is restarted once and verified",
