@@ -121,6 +121,8 @@ type route struct {
 	// left is how many writes are let through; negative for all. Those that begin with refused are not.
 	left    int
 	refused string
+	// blocked is what the NetworkPolicy kept pods from, after which write, or "".
+	blocked string
 }
 
 func (r route) String() string {
@@ -143,7 +145,12 @@ func newRoute(t testing.TB, spec *networkingv1.ExternalServiceSpec) *route {
 	r.rest()
 	r.before, r.targets, r.writes = r.reach(), reach{}, nil
 	r.addTargets(spec)
-	r.afterWrite = func() { r.reached = append(r.reached, r.reach()) }
+	r.afterWrite = func() {
+		r.reached = append(r.reached, r.reach())
+		if wrong := r.notAllowed(r.everAllowed); wrong != "" && r.blocked == "" {
+			r.blocked = fmt.Sprintf("after write %d: %s\n%s", len(r.reached), wrong, r)
+		}
+	}
 	r.refuse = func(write string) error {
 		if strings.HasPrefix(write, "create ") { // a dry run
 			return nil
@@ -210,7 +217,7 @@ func (r *route) isSafe(after reach) string {
 			return fmt.Sprintf("after write %d: %s\n%s\nafter: %s", i+1, wrong, r, after)
 		}
 	}
-	return ""
+	return r.blocked
 }
 
 // checkPrefixes requires that each prefix of the writes of an edit is safe: the process may end after any of them, and any may
@@ -284,6 +291,9 @@ func drawPrefixSpec(rt *rapid.T) *networkingv1.ExternalServiceSpec {
 	if rapid.Bool().Draw(rt, "isChecked") {
 		spec.HealthCheck = &networkingv1.HealthCheck{}
 	}
+	if rapid.Bool().Draw(rt, "hasNetworkPolicy") {
+		spec.NetworkPolicy = limiting()
+	}
 	return spec
 }
 
@@ -344,7 +354,7 @@ func drawEdit(rt *rapid.T, spec *networkingv1.ExternalServiceSpec) {
 	endpoint := rapid.IntRange(0, len(spec.Endpoints)-1).Draw(rt, "of")
 	e := &spec.Endpoints[endpoint]
 	switch rapid.SampledFrom([]string{
-		"rename", "rename", "move", "retarget", "protocol", "swap", "swap", "port", "remove", "turn", "app", "addresses", "endpoint", "endpoints", "labels", "all",
+		"rename", "rename", "move", "retarget", "protocol", "swap", "swap", "port", "remove", "turn", "app", "addresses", "endpoint", "endpoints", "labels", "policy", "all",
 	}).Draw(rt, "edit") {
 	case "rename":
 		port("p").Name = rapid.SampledFrom(append(prefixNames, "d")).Draw(rt, "name")
@@ -374,6 +384,12 @@ func drawEdit(rt *rapid.T, spec *networkingv1.ExternalServiceSpec) {
 		e.Name = "w"
 	case "labels":
 		spec.Service = &networkingv1.ServiceTemplate{Type: ptr.Deref(spec.Service, networkingv1.ServiceTemplate{}).Type, Labels: map[string]common.LabelValue{"team": "db"}}
+	case "policy":
+		if spec.NetworkPolicy == nil {
+			spec.NetworkPolicy = limiting()
+		} else {
+			spec.NetworkPolicy = nil
+		}
 	case "all":
 		service := spec.Service
 		*spec = *drawPrefixSpec(rt)
