@@ -147,7 +147,7 @@ func newRoute(t testing.TB, spec *networkingv1.ExternalServiceSpec) *route {
 	r.addTargets(spec)
 	r.afterWrite = func() {
 		r.reached = append(r.reached, r.reach())
-		if wrong := r.notAllowed(r.everAllowed); wrong != "" && r.blocked == "" {
+		if wrong := r.notAllowed(); wrong != "" && r.blocked == "" {
 			r.blocked = fmt.Sprintf("after write %d: %s\n%s", len(r.reached), wrong, r)
 		}
 	}
@@ -227,7 +227,7 @@ func checkPrefixes(t testing.TB, before, after *networkingv1.ExternalServiceSpec
 	whole := newRoute(t, before)
 	whole.edited(after)
 	whole.rest()
-	end, wanted := whole.reach(), whole.published()
+	end, wanted, allowed := whole.reach(), whole.published(), whole.allows()
 	if wrong := whole.isSafe(end); wrong != "" {
 		return wrong
 	}
@@ -248,6 +248,9 @@ func checkPrefixes(t testing.TB, before, after *networkingv1.ExternalServiceSpec
 		if wrong == "" && (r.reach().String() != end.String() || r.published() != wanted) {
 			wrong = fmt.Sprintf("in the end %s, want %s\n%s", r.published(), wanted, r)
 		}
+		if wrong == "" && r.allows() != allowed {
+			wrong = fmt.Sprintf("in the end the NetworkPolicy allows %s, want %s\n%s", r.allows(), allowed, r)
+		}
 		if wrong != "" {
 			return what + ": " + wrong
 		}
@@ -257,7 +260,7 @@ func checkPrefixes(t testing.TB, before, after *networkingv1.ExternalServiceSpec
 		wrong = cmp.Or(wrong, stopped(fmt.Sprintf("the process ends after %d writes", k), k, "", true),
 			stopped(fmt.Sprintf("writes are refused after %d", k), k, "", false))
 	}
-	for _, write := range refusable {
+	for _, write := range append(slices.Clone(refusable), "apply NetworkPolicy", "delete NetworkPolicy") {
 		wrong = cmp.Or(wrong, stopped(write+" is refused", -1, write, false))
 	}
 	return wrong

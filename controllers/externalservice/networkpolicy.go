@@ -19,6 +19,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 // errForeignNetworkPolicy means that a NetworkPolicy of another owner has the name.
@@ -30,7 +31,7 @@ var errNotAllowed = errors.New("the NetworkPolicy does not allow all of its addr
 // networkPolicyOf returns the NetworkPolicy of an object, or nil. It belongs to the cache and must not be changed.
 func (r *Reconciler) networkPolicyOf(ctx context.Context, es *networkingv1.ExternalService) (*netv1.NetworkPolicy, error) {
 	policy := &netv1.NetworkPolicy{}
-	key := client.ObjectKey{Namespace: es.Namespace, Name: publication.NetworkPolicyName(es.Name)}
+	key := client.ObjectKey{Namespace: es.Namespace, Name: rules.NetworkPolicyName(es.Name)}
 	err := r.Client.Get(ctx, key, policy, client.UnsafeDisableDeepCopy)
 	switch {
 	case apierrors.IsNotFound(err):

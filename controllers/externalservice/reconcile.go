@@ -276,7 +276,7 @@ func (r *reconciliation) postpone() {
 
 // packed returns the slices that are wanted behind a Service with these ports.
 func (r *reconciliation) packed(current []*discoveryv1.EndpointSlice, ports []corev1.ServicePort) []publication.Slice {
-	return publication.Pack(r.es.Name, current, publication.Under(ports, r.es, r.stands, current, r.shown.Wanted()))
+	return publication.Wanted(r.es, current, publication.Under(ports, r.es, r.stands, current, r.shown.Wanted()))
 }
 
 // extend writes the slices that are left and the ports of the Service, and stores what has become of all writes of slices. A

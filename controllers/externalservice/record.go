@@ -118,7 +118,7 @@ func (r *reconciliation) report(ctx context.Context) (reconcile.Result, error) {
 	r.update.status.HandledFailbackNow = r.state.failover.HandledFailback
 	r.update.cause, r.update.from = r.state.failover.Cause, r.state.failover.Reported
 	if !r.refusals.any() {
-		r.update.setPublished(r.service, o, &r.shown, len(r.wanted), r.foreign)
+		r.update.setPublished(r.es, r.service, o, &r.shown, len(r.wanted), r.foreign)
 	}
 	due := r.statuses.Get(r.es).writes.Due(r.now)
 	if r.now.Before(due) && !r.refusals.any() && onlyTextDiffers(&r.es.Status, &r.update.status) {

@@ -22,6 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 // Destinations are addresses that pods may connect to, each with its ports.
@@ -120,14 +121,11 @@ func DestinationsIn(policy *netv1.NetworkPolicy) Destinations {
 	return d
 }
 
-// NetworkPolicyName returns the name of the NetworkPolicy of an ExternalService or its Service.
-func NetworkPolicyName(name string) string { return name + "-egress" }
-
 // IsNetworkPolicyOf reports whether a NetworkPolicy was made for an ExternalService of this name. Its owner is a Service of
 // the name, which may have been created again since.
 func IsNetworkPolicyOf(policy *netv1.NetworkPolicy, name string) bool {
 	owner := metav1.GetControllerOf(policy)
-	return policy.Name == NetworkPolicyName(name) && policy.Labels[common.ManagedByLabel] == common.ManagedBy &&
+	return policy.Name == rules.NetworkPolicyName(name) && policy.Labels[common.ManagedByLabel] == common.ManagedBy &&
 		owner != nil && owner.Kind == "Service" && owner.Name == name
 }
 
@@ -149,7 +147,7 @@ func newNetworkPolicy(
 	return &netv1.NetworkPolicy{
 		TypeMeta: metav1.TypeMeta{APIVersion: netv1.SchemeGroupVersion.String(), Kind: "NetworkPolicy"},
 		ObjectMeta: metav1.ObjectMeta{
-			Namespace: namespace, Name: NetworkPolicyName(owner.Name), OwnerReferences: []metav1.OwnerReference{*owner},
+			Namespace: namespace, Name: rules.NetworkPolicyName(owner.Name), OwnerReferences: []metav1.OwnerReference{*owner},
 			Labels: map[string]string{common.ManagedByLabel: common.ManagedBy},
 		},
 		Spec: netv1.NetworkPolicySpec{
