@@ -203,7 +203,9 @@ func TestAnAddressWaitsForItsNetworkPolicy(t *testing.T) {
 
 func TestANetworkPolicyOfAnotherOwnerIsLeftAlone(t *testing.T) {
 	s := newSuite(t, limited)
-	s.must(s.store.Create(t.Context(), &netv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: policyKey.Namespace, Name: policyKey.Name}}))
+	theirs := &netv1.NetworkPolicy{ObjectMeta: metav1.ObjectMeta{Namespace: policyKey.Namespace, Name: policyKey.Name}}
+	s.must(s.store.Create(t.Context(), theirs))
+	s.must(s.store.Update(t.Context(), theirs)) // no object of an API server has version 1
 	s.reconcileOnce()
 	if policy := s.networkPolicy(); len(policy.Spec.Egress) > 0 {
 		t.Errorf("it became %+v", policy.Spec)
@@ -256,6 +258,7 @@ func TestTheNetworkPolicyStaysUntilTheServiceIsGone(t *testing.T) {
 	s.collectsGarbage = true
 	s.reconcileOnce()
 	s.must(s.store.Delete(t.Context(), s.object()))
+	s.now = s.object().DeletionTimestamp.Time
 	s.reconcileOnce()
 	s.wantPublished("192.0.2.1 serving terminating")
 	s.wantAllows("192.0.2.1/32:TCP5432")

@@ -35,12 +35,18 @@ var fieldTests = framework.FieldTests{
 	"externalservice.TestAProbeAsksForTheNameAndThePathAndFollowsNoRedirect": {
 		"healthCheck.httpGet.path", "healthCheck.httpGet.host", "healthCheck.grpc.service", "healthCheck.tls.caSecretName", "healthCheck.tls.serverName",
 	},
-	"externalservice.TestExpectedStatusesAreTheOnlyGoodOnes":        {"healthCheck.httpGet.expectedStatuses.start", "healthCheck.httpGet.expectedStatuses.end"},
-	"externalservice.TestHealthTurnsOnlyAfterSoManyResultsInARow":   {"healthCheck.successThreshold", "healthCheck.failureThreshold"},
-	"externalservice.TestProbesKeepTheirPace":                       {"healthCheck.interval", "healthCheck.unhealthyInterval", "healthCheck.jitterPercent"},
-	"externalservice.TestAServiceTurnsHeadlessAndBack":              {"service.type"},
-	"externalservice.TestASuspendedObjectIsFrozenAndCatchesUpLater": {"suspend"},
-	"externalservice.TestAnOrphanedServiceKeepsServing":             {"deletionPolicy"},
+	"externalservice.TestExpectedStatusesAreTheOnlyGoodOnes":      {"healthCheck.httpGet.expectedStatuses.start", "healthCheck.httpGet.expectedStatuses.end"},
+	"externalservice.TestHealthTurnsOnlyAfterSoManyResultsInARow": {"healthCheck.successThreshold", "healthCheck.failureThreshold"},
+	"externalservice.TestProbesKeepTheirPace":                     {"healthCheck.interval", "healthCheck.unhealthyInterval", "healthCheck.jitterPercent"},
+	"externalservice.TestAServiceTurnsHeadlessAndBack":            {"service.type"},
+	"externalservice.TestTheServiceHasTheFieldsOfTheSpecAndNoOthers": {
+		"service.annotations", "service.sessionAffinity", "service.sessionAffinityTimeout", "service.ipFamilies", "service.ipFamilyPolicy",
+		"service.trafficDistribution", "service.internalTrafficPolicy",
+	},
+	"externalservice.TestAHeadlessServicePublishesUnhealthyAddressesWhereThatIsWanted": {"service.publishNotReadyAddresses"},
+	"externalservice.TestPodsMayConnectToTheAddressesOfTheObjectAlone":                 {"networkPolicy.podSelector", "networkPolicy.dryRun"},
+	"externalservice.TestASuspendedObjectIsFrozenAndCatchesUpLater":                    {"suspend"},
+	"externalservice.TestAnOrphanedServiceKeepsServing":                                {"deletionPolicy"},
 }
 
 // fieldCases show fields that no other test does.

@@ -86,6 +86,10 @@ func publishingCases() map[string]policyCase {
 	secret := func(name string, suspend bool) string {
 		return fmt.Sprintf(`{suspend: %t, ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {httpGet: {}, tls: {caSecretName: %s}}}`, suspend, name)
 	}
+	const limited = `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}], networkPolicy: {podSelector: {}}}`
+	networkPolicies := func(name string) string {
+		return "create networkpolicies.networking.k8s.io,update networkpolicies.networking.k8s.io " + name + "-egress,delete networkpolicies.networking.k8s.io " + name + "-egress"
+	}
 	const mayNotRead, mayNotInject, mayNotAdopt = "spec.healthCheck.tls.caSecretName: you may not get", "you may not update endpointslices", "you may not update the Service"
 	of := func(annotation, value, stored, rights, refusal string) policyCase {
 		c := policyCase{kind: externalServices, spec: database, annotations: note(annotation, value), rights: rights, refusal: refusal}
@@ -111,6 +115,14 @@ func publishingCases() map[string]policyCase {
 		"adoption-kept":        of(adopt, "true", "true", "", ""),
 		"no-adoption":          of(adopt, "no", "-", "", ""),
 		"adoption-resumed":     {kind: externalServices, spec: database, old: strings.Replace(database, "{", "{suspend: true, ", 1), annotations: note(adopt, "true"), stored: note(adopt, "true"), refusal: mayNotAdopt},
+		"egress":               {kind: externalServices, spec: limited, refusal: "you may not create networkpolicies"},
+		"egress-with-rights":   {kind: externalServices, spec: limited, rights: networkPolicies("egress-with-rights")},
+		"egress-of-another":    {kind: externalServices, spec: limited, rights: networkPolicies("another"), refusal: "you may not update the NetworkPolicy"},
+		"egress-added":         {kind: externalServices, spec: limited, old: database, refusal: "you may not create networkpolicies"},
+		"egress-removed":       {kind: externalServices, spec: database, old: limited, refusal: "you may not create networkpolicies"},
+		"egress-kept":          {kind: externalServices, spec: strings.Replace(limited, "name: a", "state: Drained, name: a", 1), old: limited},
+		"egress-readdressed":   {kind: externalServices, spec: strings.Replace(limited, "192.0.2.1", "192.0.2.9", 1), old: limited, refusal: "you may not create networkpolicies"},
+		"egress-resumed":       {kind: externalServices, spec: limited, old: strings.Replace(limited, "{", "{suspend: true, ", 1), refusal: "you may not create networkpolicies"},
 		"secret":               {kind: externalServices, spec: secret("roots", false), rights: "get secrets other", refusal: mayNotRead},
 		"secret-with-right":    {kind: externalServices, spec: secret("roots", false), rights: "get secrets roots"},
 		"secret-changed":       {kind: externalServices, spec: secret("other", false), old: secret("roots", false), rights: "get secrets roots", refusal: mayNotRead},

@@ -79,6 +79,21 @@ func publishing(annotation, value, right, words string) rightsCase {
 	}
 }
 
+// limiting is an ExternalService of a name with a NetworkPolicy.
+func limiting(version, name string) rightsCase {
+	right := func(verb, of, words string) need {
+		return need{verb + " networkpolicies.networking.k8s.io" + of, "spec.networkPolicy", "may not " + verb + " " + words}
+	}
+	one := fmt.Sprintf("the NetworkPolicy %q", name+"-egress")
+	return rightsCase{
+		kind: externalServices, version: version,
+		spec: `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}], networkPolicy: {podSelector: {matchLabels: {app: web}}}}`,
+		needs: []need{
+			right("create", "", "networkpolicies.networking.k8s.io"), right("update", " "+name+"-egress", one), right("delete", " "+name+"-egress", one),
+		},
+	}
+}
+
 // commanded is an object of the administrator's, to which a writer who has these rights adds an annotation.
 func commanded(c rightsCase, annotation, value string) rightsCase {
 	c.stored, c.annotations = true, map[string]string{annotation: value}
@@ -132,6 +147,8 @@ func rightsCases() map[string]rightsCase {
 		"kill-account":             killing("target: {selector: {matchLabels: {app: web}}}, serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}, need{right: "list pods", path: "spec.target"}),
 		"kill-account-template":    killing("target: {"+canary+"}, serviceAccountName: robot", need{right: "impersonate serviceaccounts robot", path: "spec.serviceAccountName"}),
 		"kill-template-v1alpha1":   {kind: chaosPods, version: "v1alpha1", spec: "{" + canary + ", nextStop: 2030-01-01T00:00:00Z}", needs: []need{evicting, {right: "create pods", path: "spec.template"}}},
+		"network-policy":           limiting("v1", "network-policy"),
+		"network-policy-v1alpha1":  limiting("v1alpha1", "network-policy-v1alpha1"),
 		"adopt":                    publishing("networking.fairlead.dev/adopt-service", "true", "update services adopt", `may not update the Service "adopt"`),
 		"fault":                    publishing("networking.fairlead.dev/inject-fault", "BlackHole for=10m at=2026-03-02T14:00:00Z", "update endpointslices.discovery.k8s.io", "may not update endpointslices"),
 		"authority":                {kind: externalServices, version: "v1", spec: `{ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {httpGet: {}, tls: {caSecretName: roots}}}`, needs: []need{{"get secrets roots", "spec.healthCheck.tls.caSecretName", `may not get the Secret "roots"`}}},
