@@ -71,9 +71,13 @@ func (r *refusals) isReported(earlier int) bool {
 	return false
 }
 
-// isTransient reports whether an error is none that the API server, or what it calls at admission, gives on purpose.
+// isTransient reports whether an error is none that the API server, or what it calls at admission, gives on purpose, and no
+// object of another owner.
 func isTransient(err error) bool {
 	status := apierrors.APIStatus(nil)
+	if errors.Is(err, errForeignNetworkPolicy) {
+		return false
+	}
 	return !errors.As(err, &status) || status.Status().Code >= 500 || apierrors.IsTooManyRequests(err)
 }
 

@@ -102,7 +102,7 @@ func TestAHeadlessServicePublishesUnhealthyAddressesWhereThatIsWanted(t *testing
 	up, down := s.Servers.Address(), s.Servers.Address()
 	s.server(s.Servers.TCP(up + ":7000"))
 	s.apply("db", strings.Replace(checked(`tcpSocket: {}, `+often, up, down), "{", "{service: {type: Headless, publishNotReadyAddresses: true}, ", 1))
-	s.becomes("db", down, networkingv1.AddressUnhealthy, networkingv1.ProbeRefused)
+	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonDegraded)
 	s.publishes("db", up, down)
 	s.Eventually(func() error {
 		serving := map[string]bool{}
