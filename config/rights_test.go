@@ -131,7 +131,7 @@ func TestSplitNeitherMayWhatOnlyTheOtherDoes(t *testing.T) {
 		"tokenreviews: create": true, "subjectaccessreviews: create": true, // metrics, for one
 		"events: create": true, "events: patch": true,
 		"services: get": true, "services: list": true, "services: watch": true, "endpointslices: list": true, "endpointslices: watch": true,
-		"nodes: list": true, "nodes: watch": true, "pods: list": true, "pods: watch": true, "servicecidrs: list": true, "servicecidrs: watch": true,
+		"networkpolicies: list": true, "nodes: list": true, "nodes: watch": true, "pods: list": true, "pods: watch": true, "servicecidrs: list": true, "servicecidrs: watch": true,
 		"rebootpolicies: list": true, "rebootpolicies: watch": true, "chaospods: list": true, "chaospods: watch": true,
 		"customresourcedefinitions: get": true, "customresourcedefinitions: patch": true, "customresourcedefinitions: watch": true,
 		// Reconcilers read Secrets wherever they are, and list none; the webhooks read theirs alone.

@@ -118,7 +118,12 @@ func (s *LabelSelector) Selector() (labels.Selector, error) {
 	if s == nil {
 		return labels.Nothing(), nil
 	}
-	meta := metav1.LabelSelector{}
+	return metav1.LabelSelectorAsSelector(s.Meta())
+}
+
+// Meta returns the selector as Kubernetes has it in its own kinds.
+func (s *LabelSelector) Meta() *metav1.LabelSelector {
+	meta := &metav1.LabelSelector{}
 	for key, value := range s.MatchLabels {
 		if meta.MatchLabels == nil {
 			meta.MatchLabels = make(map[string]string, len(s.MatchLabels))
@@ -132,5 +137,5 @@ func (s *LabelSelector) Selector() (labels.Selector, error) {
 		}
 		meta.MatchExpressions = append(meta.MatchExpressions, requirement)
 	}
-	return metav1.LabelSelectorAsSelector(&meta)
+	return meta
 }

@@ -41,6 +41,8 @@ type sliceWriter struct {
 	// held are the slices as they are, by name: those of the cache, and what was written since.
 	held map[string]*discoveryv1.EndpointSlice
 	fit  failover.Fitness
+	// allow has the NetworkPolicy allow what a slice has and no slice had before. It is nil where nothing needs that.
+	allow func(context.Context, *publication.Slice) error
 	// refused are the errors of writes. wrote and failed tell that a write has succeeded and that one has failed.
 	refused       *refusals
 	wrote, failed bool
@@ -169,14 +171,21 @@ func (w *sliceWriter) removeUnused(ctx context.Context, service *corev1.Service,
 
 // count stores what has become of a write.
 func (w *sliceWriter) count(err error) {
-	if err != nil {
-		w.failed = true
+	if err == nil {
+		return
+	}
+	if w.failed = true; !errors.Is(err, errNotAllowed) {
 		w.refused.add(err)
 	}
 }
 
 // apply writes a slice as given, and stores it as it is then.
 func (w *sliceWriter) apply(ctx context.Context, s *publication.Slice) error {
+	if w.allow != nil {
+		if err := w.allow(ctx, s); err != nil {
+			return fmt.Errorf("apply EndpointSlice %s: %w", s.Name, err)
+		}
+	}
 	version := onlyCreate
 	held := w.held[s.Name]
 	if held != nil {
@@ -191,7 +200,7 @@ func (w *sliceWriter) apply(ctx context.Context, s *publication.Slice) error {
 		return fmt.Errorf("apply EndpointSlice %s: %w", s.Name, err)
 	}
 	w.wrote = true
-	w.state.recordSliceWrite(s.Name, ptr.Deref(wanted.ResourceVersion, ""), w.reconciler.Now())
+	w.state.recordWrite(s.Name, ptr.Deref(wanted.ResourceVersion, ""), w.reconciler.Now())
 	held = s.Object(w.service)
 	held.UID, held.ResourceVersion = ptr.Deref(wanted.UID, ""), ptr.Deref(wanted.ResourceVersion, "")
 	w.held[s.Name] = held
@@ -204,7 +213,7 @@ func (w *sliceWriter) delete(ctx context.Context, held *discoveryv1.EndpointSlic
 		return fmt.Errorf("delete EndpointSlice %s: %w", held.Name, err)
 	}
 	w.wrote = true
-	w.state.recordSliceWrite(held.Name, "", w.reconciler.Now())
+	w.state.recordWrite(held.Name, "", w.reconciler.Now())
 	delete(w.held, held.Name)
 	return nil
 }

@@ -35,7 +35,8 @@ const (
 // setReady sets whether the Service and its slices are as the spec says. Unhealthy addresses do not make it
 // false.
 func (u *statusUpdate) setReady(
-	o *failover.Observation, d *failover.Choice, service *corev1.Service, sliceCount int, foreignSlices []string,
+	es *networkingv1.ExternalService, o *failover.Observation, d *failover.Choice, service *corev1.Service, sliceCount int,
+	foreignSlices []string,
 ) {
 	var refused []string
 	for i := range o.Endpoints {
@@ -64,7 +65,7 @@ func (u *statusUpdate) setReady(
 		message += "; " + u.outgoing
 	}
 	message += unreachableMessage(o)
-	if fields := publication.ForeignFields(service); len(fields) > 0 {
+	if fields := publication.ForeignFields(service, es); len(fields) > 0 {
 		message += "; " + foreignFieldsSet + ": " + strings.Join(fields, ", ")
 	}
 	if len(foreignSlices) > 0 {

@@ -16,6 +16,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	netv1 "k8s.io/api/networking/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/selection"
@@ -194,7 +195,7 @@ var (
 	_ endpoints.Policy = (*egress.Policy)(nil)
 )
 
-// Cache returns what the cache holds for the controller: of Services only its own, and of EndpointSlices all but those that
+// Cache returns what the cache holds for the controller: of Services and NetworkPolicies only its own, and of EndpointSlices all but those that
 // Kubernetes makes of selectors, so that memory does not grow with the cluster. The others are few: our own, those that are
 // made by hand, and those that mirror v1/Endpoints.
 func Cache() map[client.Object]cache.ByObject {
@@ -204,6 +205,9 @@ func Cache() map[client.Object]cache.ByObject {
 		},
 		&discoveryv1.EndpointSlice{}: {
 			Label: labels.NewSelector().Add(notSelected()),
+		},
+		&netv1.NetworkPolicy{}: {
+			Label: labels.SelectorFromSet(labels.Set{common.ManagedByLabel: common.ManagedBy}),
 		},
 	}
 }
@@ -236,6 +240,10 @@ func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, r *
 		controller.Kind(c.GetCache(), &discoveryv1.EndpointSlice{}, handler.TypedEnqueueRequestsFromMapFunc(
 			func(_ context.Context, slice *discoveryv1.EndpointSlice) []reconcile.Request {
 				return requestsOf(slice)
+			})),
+		controller.Kind(c.GetCache(), &netv1.NetworkPolicy{}, handler.TypedEnqueueRequestsFromMapFunc(
+			func(_ context.Context, policy *netv1.NetworkPolicy) []reconcile.Request {
+				return requestsOfOwner(policy, "")
 			})),
 		enqueuer.Source(),
 	} {
@@ -273,10 +281,15 @@ func requestsOf(slice *discoveryv1.EndpointSlice) []reconcile.Request {
 	if label != "" {
 		requests = request(slice.Namespace, label)
 	}
-	if owner := metav1.GetControllerOf(slice); owner != nil && owner.Kind == "Service" && owner.Name != label {
-		requests = append(requests, request(slice.Namespace, owner.Name)...)
+	return append(requests, requestsOfOwner(slice, label)...)
+}
+
+// requestsOfOwner returns the Service that owns an object, unless it is the one that is known.
+func requestsOfOwner(o client.Object, known string) []reconcile.Request {
+	if owner := metav1.GetControllerOf(o); owner != nil && owner.Kind == "Service" && owner.Name != known {
+		return request(o.GetNamespace(), owner.Name)
 	}
-	return requests
+	return nil
 }
 
 func request(namespace, name string) []reconcile.Request {

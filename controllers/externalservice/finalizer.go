@@ -227,7 +227,7 @@ func (r *Reconciler) undo(
 	}
 	w.fit = decided.Fitness(all, nil)
 	ports := service.Spec.Ports
-	w.extend(ctx, publication.Pack(es.Name, current, publication.Under(ports, es, ports, current, decided.Shown.Wanted())))
+	w.extend(ctx, publication.Wanted(es, current, publication.Under(ports, es, ports, current, decided.Shown.Wanted())))
 	return w, false
 }
 

@@ -121,6 +121,8 @@ type route struct {
 	// left is how many writes are let through; negative for all. Those that begin with refused are not.
 	left    int
 	refused string
+	// blocked is what the NetworkPolicy kept pods from, after which write, or "".
+	blocked string
 }
 
 func (r route) String() string {
@@ -143,7 +145,12 @@ func newRoute(t testing.TB, spec *networkingv1.ExternalServiceSpec) *route {
 	r.rest()
 	r.before, r.targets, r.writes = r.reach(), reach{}, nil
 	r.addTargets(spec)
-	r.afterWrite = func() { r.reached = append(r.reached, r.reach()) }
+	r.afterWrite = func() {
+		r.reached = append(r.reached, r.reach())
+		if wrong := r.notAllowed(); wrong != "" && r.blocked == "" {
+			r.blocked = fmt.Sprintf("after write %d: %s\n%s", len(r.reached), wrong, r)
+		}
+	}
 	r.refuse = func(write string) error {
 		if strings.HasPrefix(write, "create ") { // a dry run
 			return nil
@@ -210,7 +217,7 @@ func (r *route) isSafe(after reach) string {
 			return fmt.Sprintf("after write %d: %s\n%s\nafter: %s", i+1, wrong, r, after)
 		}
 	}
-	return ""
+	return r.blocked
 }
 
 // checkPrefixes requires that each prefix of the writes of an edit is safe: the process may end after any of them, and any may
@@ -220,7 +227,7 @@ func checkPrefixes(t testing.TB, before, after *networkingv1.ExternalServiceSpec
 	whole := newRoute(t, before)
 	whole.edited(after)
 	whole.rest()
-	end, wanted := whole.reach(), whole.published()
+	end, wanted, allowed := whole.reach(), whole.published(), whole.allows()
 	if wrong := whole.isSafe(end); wrong != "" {
 		return wrong
 	}
@@ -241,6 +248,9 @@ func checkPrefixes(t testing.TB, before, after *networkingv1.ExternalServiceSpec
 		if wrong == "" && (r.reach().String() != end.String() || r.published() != wanted) {
 			wrong = fmt.Sprintf("in the end %s, want %s\n%s", r.published(), wanted, r)
 		}
+		if wrong == "" && r.allows() != allowed {
+			wrong = fmt.Sprintf("in the end the NetworkPolicy allows %s, want %s\n%s", r.allows(), allowed, r)
+		}
 		if wrong != "" {
 			return what + ": " + wrong
 		}
@@ -250,7 +260,7 @@ func checkPrefixes(t testing.TB, before, after *networkingv1.ExternalServiceSpec
 		wrong = cmp.Or(wrong, stopped(fmt.Sprintf("the process ends after %d writes", k), k, "", true),
 			stopped(fmt.Sprintf("writes are refused after %d", k), k, "", false))
 	}
-	for _, write := range refusable {
+	for _, write := range append(slices.Clone(refusable), "apply NetworkPolicy", "delete NetworkPolicy") {
 		wrong = cmp.Or(wrong, stopped(write+" is refused", -1, write, false))
 	}
 	return wrong
@@ -283,6 +293,9 @@ func drawPrefixSpec(rt *rapid.T) *networkingv1.ExternalServiceSpec {
 	}
 	if rapid.Bool().Draw(rt, "isChecked") {
 		spec.HealthCheck = &networkingv1.HealthCheck{}
+	}
+	if rapid.Bool().Draw(rt, "hasNetworkPolicy") {
+		spec.NetworkPolicy = limiting()
 	}
 	return spec
 }
@@ -344,7 +357,7 @@ func drawEdit(rt *rapid.T, spec *networkingv1.ExternalServiceSpec) {
 	endpoint := rapid.IntRange(0, len(spec.Endpoints)-1).Draw(rt, "of")
 	e := &spec.Endpoints[endpoint]
 	switch rapid.SampledFrom([]string{
-		"rename", "rename", "move", "retarget", "protocol", "swap", "swap", "port", "remove", "turn", "app", "addresses", "endpoint", "endpoints", "labels", "all",
+		"rename", "rename", "move", "retarget", "protocol", "swap", "swap", "port", "remove", "turn", "app", "addresses", "endpoint", "endpoints", "labels", "policy", "all",
 	}).Draw(rt, "edit") {
 	case "rename":
 		port("p").Name = rapid.SampledFrom(append(prefixNames, "d")).Draw(rt, "name")
@@ -374,6 +387,12 @@ func drawEdit(rt *rapid.T, spec *networkingv1.ExternalServiceSpec) {
 		e.Name = "w"
 	case "labels":
 		spec.Service = &networkingv1.ServiceTemplate{Type: ptr.Deref(spec.Service, networkingv1.ServiceTemplate{}).Type, Labels: map[string]common.LabelValue{"team": "db"}}
+	case "policy":
+		if spec.NetworkPolicy == nil {
+			spec.NetworkPolicy = limiting()
+		} else {
+			spec.NetworkPolicy = nil
+		}
 	case "all":
 		service := spec.Service
 		*spec = *drawPrefixSpec(rt)

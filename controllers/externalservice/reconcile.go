@@ -12,6 +12,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	netv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -71,7 +72,7 @@ func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalServi
 }
 
 // run has the steps, in the order of their urgency: what takes traffic off an address or ends a fault, what is added, and the
-// status, which has the words of each that the API server refused. Each is on its own: its errors are collected, and stop no
+// status. The NetworkPolicy allows an address before a slice has it, and until none has. The status has the words of each that the API server refused. Each is on its own: its errors are collected, and stop no
 // other, except that slices need a Service that is ours, a Service becomes ours once the finalizer is there, and its ports
 // change once slices have them.
 func (r *reconciliation) run(ctx context.Context) (reconcile.Result, error) {
@@ -80,9 +81,11 @@ func (r *reconciliation) run(ctx context.Context) (reconcile.Result, error) {
 	if err := r.protect(ctx); err != nil {
 		return r.conflictResult(ctx, r.es, r.update, err)
 	}
+	r.widen(ctx)
 	r.selectedDue = r.removeSelected(ctx)
 	r.postpone()
 	r.extend(ctx)
+	r.narrow(ctx)
 	return r.report(ctx)
 }
 
@@ -119,6 +122,11 @@ type reconciliation struct {
 	current          []*discoveryv1.EndpointSlice
 	// foreign are the names of EndpointSlices of others.
 	foreign []string
+	// policy is the NetworkPolicy as it is, or nil. isNetworkPolicyRefused means that it could not be written, and isStale that
+	// the cache lacks writes of this process.
+	policy                 *netv1.NetworkPolicy
+	isNetworkPolicyRefused bool
+	isStale                bool
 	// input is what is known for a decision.
 	input   failover.Input
 	decided failover.Decision
@@ -158,6 +166,9 @@ func (r *Reconciler) newReconciliation(
 	if of.current, of.foreign, err = r.slicesOf(ctx, es.Namespace, es.Name); err != nil {
 		return nil, err
 	}
+	if of.policy, err = r.networkPolicyOf(ctx, es); err != nil {
+		return nil, err
+	}
 	if of.found.ours {
 		of.state.families, of.stands = endpoints.FamiliesOf(of.service), of.service.Spec.Ports
 	}
@@ -168,7 +179,8 @@ func (r *Reconciler) newReconciliation(
 func (r *reconciliation) decide(ctx context.Context) {
 	r.input = r.observe(ctx, r.es, r.current, r.update.edits(r.es), r.state)
 	switch {
-	case r.state.cacheStale(r.current, r.now):
+	case r.state.cacheStale(r.current, r.policy, r.now):
+		r.isStale = true
 		r.hold(r.now.Add(controller.StaleRetry))
 		return
 	case failover.ConcernsFault(r.es) && r.statuses.Get(r.es).lastWrite.NewerThan(r.es, r.now):
@@ -222,6 +234,9 @@ func (r *reconciliation) withdraw(ctx context.Context) {
 		held = endpoints.HeldIn(r.es, r.current, r.Policy, true)
 	}
 	r.writer = r.newSliceWriter(r.service, r.current, r.decided.Fitness(r.input.Observed.Endpoints, held), r.state, &r.refusals)
+	if of := r.es.Spec.NetworkPolicy; of != nil && !*of.DryRun {
+		r.writer.allow = r.allow
+	}
 	if r.service != nil {
 		r.writer.withdraw(ctx, r.wanted)
 	}
@@ -261,7 +276,7 @@ func (r *reconciliation) postpone() {
 
 // packed returns the slices that are wanted behind a Service with these ports.
 func (r *reconciliation) packed(current []*discoveryv1.EndpointSlice, ports []corev1.ServicePort) []publication.Slice {
-	return publication.Pack(r.es.Name, current, publication.Under(ports, r.es, r.stands, current, r.shown.Wanted()))
+	return publication.Wanted(r.es, current, publication.Under(ports, r.es, r.stands, current, r.shown.Wanted()))
 }
 
 // extend writes the slices that are left and the ports of the Service, and stores what has become of all writes of slices. A
@@ -333,7 +348,11 @@ func (r *Reconciler) reconcileSuspended(
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	if state.cacheStale(current, r.Now()) {
+	policy, err := r.networkPolicyOf(ctx, es)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	if state.cacheStale(current, policy, r.Now()) {
 		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil
 	}
 	var refused refusals
@@ -344,6 +363,7 @@ func (r *Reconciler) reconcileSuspended(
 		return reconcile.Result{RequeueAfter: failover.UnsyncedRetry}, r.writeStatus(ctx, es, update)
 	}
 	r.removeDenied(ctx, es, current, &suspension, state, &refused)
+	r.removeDeniedDestinations(ctx, es, policy, state, &refused)
 	if refused.stale || refused.terminating {
 		return controller.ResultOf(controller.ErrStale)
 	}
@@ -388,6 +408,6 @@ func (r *Reconciler) stopChecks(es *networkingv1.ExternalService) *objectState {
 	r.Probes.Forget(key)
 	r.metrics.drop(key)
 	state := r.states.Get(es)
-	*state = objectState{failover: failover.State{FirstSeen: r.Now()}, sliceWrites: state.sliceWrites, refused: state.refused}
+	*state = objectState{failover: failover.State{FirstSeen: r.Now()}, writes: state.writes, refused: state.refused}
 	return state
 }

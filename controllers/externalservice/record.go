@@ -71,9 +71,13 @@ func (r *refusals) isReported(earlier int) bool {
 	return false
 }
 
-// isTransient reports whether an error is none that the API server, or what it calls at admission, gives on purpose.
+// isTransient reports whether an error is none that the API server, or what it calls at admission, gives on purpose, and no
+// object of another owner.
 func isTransient(err error) bool {
 	status := apierrors.APIStatus(nil)
+	if errors.Is(err, errForeignNetworkPolicy) {
+		return false
+	}
 	return !errors.As(err, &status) || status.Status().Code >= 500 || apierrors.IsTooManyRequests(err)
 }
 
@@ -118,7 +122,7 @@ func (r *reconciliation) report(ctx context.Context) (reconcile.Result, error) {
 	r.update.status.HandledFailbackNow = r.state.failover.HandledFailback
 	r.update.cause, r.update.from = r.state.failover.Cause, r.state.failover.Reported
 	if !r.refusals.any() {
-		r.update.setPublished(r.service, o, &r.shown, len(r.wanted), r.foreign)
+		r.update.setPublished(r.es, r.service, o, &r.shown, len(r.wanted), r.foreign)
 	}
 	due := r.statuses.Get(r.es).writes.Due(r.now)
 	if r.now.Before(due) && !r.refusals.any() && onlyTextDiffers(&r.es.Status, &r.update.status) {

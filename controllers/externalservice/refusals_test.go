@@ -281,9 +281,9 @@ func TestARefusedStatusIsToldOnceWhateverIsDoneToTheObject(t *testing.T) {
 			s.edit(func(es *networkingv1.ExternalService) { es.Spec.Ports[0].AppProtocol = ptr.To("x") })
 			s.reconcileOnce()
 			state := s.states.Get(s.object())
-			state.recordSliceWrite("another", "1000000", s.now)
+			state.recordWrite("another", "1000000", s.now)
 			s.reconcileOnce()
-			clear(state.sliceWrites)
+			clear(state.writes)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

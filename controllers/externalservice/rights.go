@@ -21,6 +21,10 @@ package externalservice
 // +kubebuilder:rbac:groups="",resources=services,verbs=get;list;watch;create;patch;delete
 // +kubebuilder:rbac:groups=discovery.k8s.io,resources=endpointslices,verbs=get;list;watch;create;patch;delete
 
+// The NetworkPolicies of ExternalServices that have one. Admission reads those of others, for its warnings.
+//
+// +kubebuilder:rbac:groups=networking.k8s.io,resources=networkpolicies,verbs=get;list;watch;create;patch;delete
+
 // What Kubernetes makes of a selector that stood on the Service of an ExternalService is removed with the selector.
 //
 // +kubebuilder:rbac:groups="",resources=endpoints,verbs=get;delete

@@ -15,7 +15,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -153,7 +152,10 @@ func (r *Reconciler) changeType(
 // mayCreate reports whether the API server would let in the Service as it is wanted, were it created now. The error is a
 // refusal. A quota that is used up is none, since it counts the Service already; nor is a webhook that cannot tell.
 func (r *Reconciler) mayCreate(ctx context.Context, es *networkingv1.ExternalService, ports []corev1.ServicePort) (bool, error) {
-	err := r.Client.Create(ctx, publication.Successor(es, ports), client.DryRunAll, client.FieldOwner(common.FieldOwner))
+	successor, err := publication.Applied(publication.Service(es, ports))
+	if err == nil {
+		err = r.Client.Create(ctx, successor, client.DryRunAll, client.FieldOwner(common.FieldOwner))
+	}
 	switch {
 	case err == nil, apierrors.IsAlreadyExists(err): // admission comes first
 		return true, nil
@@ -221,17 +223,7 @@ func (r *Reconciler) applyService(
 	if err != nil {
 		return nil, fmt.Errorf("apply Service: %w", err)
 	}
-	applied := &corev1.Service{ObjectMeta: metav1.ObjectMeta{
-		Name: es.Name, Namespace: es.Namespace, UID: ptr.Deref(wanted.UID, ""), ResourceVersion: ptr.Deref(wanted.ResourceVersion, ""),
-	}}
-	if current != nil {
-		applied.Spec = *current.Spec.DeepCopy() // what others have set stays
-	}
-	if wanted.Spec != nil {
-		applied.Spec.ClusterIP, applied.Spec.Type = ptr.Deref(wanted.Spec.ClusterIP, ""), ptr.Deref(wanted.Spec.Type, "")
-		applied.Spec.Ports = publication.PortsIn(wanted)
-	}
-	return applied, nil
+	return publication.Applied(wanted) // the response has what others have set as well
 }
 
 // removeForeignFields removes a selector and ports that others have set. Server-side apply leaves alone what it

@@ -41,6 +41,80 @@ func TestAppliedDigestChangesWithWhatIsWanted(t *testing.T) {
 	}
 }
 
+func TestFieldsThatTheSpecSetsAreKeptAndOthersAreLeft(t *testing.T) {
+	s := newSuite(t, `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, zone: west, addresses: [192.0.2.1]}, {name: b, addresses: [192.0.2.2]}],
+		service: {annotations: {example.com/owner: us}, sessionAffinity: ClientIP, sessionAffinityTimeout: 10m, trafficDistribution: PreferClose}}`)
+	s.reconcileOnce()
+	s.reconcileUnchanged("it is as it is wanted")
+	service := mustService(s)
+	if service.Spec.SessionAffinity != corev1.ServiceAffinityClientIP || *service.Spec.SessionAffinityConfig.ClientIP.TimeoutSeconds != 600 || service.Annotations["example.com/owner"] != "us" {
+		t.Errorf("the Service is %+v", service)
+	}
+	for _, slice := range sliceList(s) {
+		for _, e := range slice.Endpoints {
+			if (e.Hints != nil) != (e.Zone != nil) || e.Hints != nil && e.Hints.ForZones[0].Name != *e.Zone {
+				t.Errorf("%s has hints %+v", e.Addresses[0], e.Hints)
+			}
+		}
+	}
+	for name, change := range map[string]func(*corev1.Service){
+		"sessionAffinity":     func(service *corev1.Service) { service.Spec.SessionAffinity = corev1.ServiceAffinityNone },
+		"trafficDistribution": func(service *corev1.Service) { service.Spec.TrafficDistribution = nil },
+		"sessionAffinityTimeout": func(service *corev1.Service) {
+			service.Spec.SessionAffinityConfig.ClientIP.TimeoutSeconds = ptr.To(int32(20))
+		},
+	} {
+		changed := mustService(s)
+		change(changed)
+		s.must(s.store.Update(t.Context(), changed))
+		s.events = nil
+		s.reconcileOnce()
+		if len(s.events) != 1 || !strings.Contains(s.events[0], networkingv1.EventServiceReverted) || !strings.Contains(s.events[0], name) {
+			t.Errorf("%s: told %q", name, s.events)
+		}
+		if fields := publication.ForeignFields(mustService(s), s.defaulted()); len(fields) > 0 {
+			t.Errorf("foreign are %q", fields)
+		}
+		s.reconcileUnchanged(name + " is taken back")
+	}
+	theirs := mustService(s)
+	theirs.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
+	if fields := publication.ForeignFields(theirs, s.defaulted()); !slices.Equal(fields, []string{"internalTrafficPolicy"}) {
+		t.Errorf("foreign are %q", fields)
+	}
+}
+
+// defaulted returns the object with its defaults.
+func (s *suite) defaulted() *networkingv1.ExternalService {
+	es := s.object()
+	rules.Default(es)
+	return es
+}
+
+// An address that is published although it is unhealthy is not healthy to the next process.
+func TestAnUnhealthyAddressThatIsPublishedStaysUnhealthy(t *testing.T) {
+	s := newSuite(t, `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}], healthCheck: {tcpSocket: {}},
+		service: {type: Headless, publishNotReadyAddresses: true}}`)
+	s.reconcileOnce()
+	s.health.setHealth("a", "192.0.2.1", up)
+	s.health.setHealth("a", "192.0.2.2", networkingv1.AddressUnhealthy)
+	s.reconcileOnce()
+	s.wantPublished("192.0.2.1+ 192.0.2.2+")
+	s.reconcileUnchanged("it is as it is wanted")
+	s.restart()
+	s.reconcileUnchanged("another process")
+	if got := s.health.known["192.0.2.2"].State; got != networkingv1.AddressUnhealthy {
+		t.Errorf("it is %s", got)
+	}
+	for _, slice := range sliceList(s) {
+		for _, e := range slice.Endpoints {
+			if *e.Conditions.Serving != (e.Addresses[0] == "192.0.2.1") {
+				t.Errorf("%s: %+v", e.Addresses[0], e.Conditions)
+			}
+		}
+	}
+}
+
 func TestAForeignServiceIsLeftAloneAndNothingIsCheckedMeanwhile(t *testing.T) {
 	s := newSuite(t, tiered)
 	s.must(s.store.Create(t.Context(), &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: objectKey.Namespace, Name: objectKey.Name}}))

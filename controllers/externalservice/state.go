@@ -8,6 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	netv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,8 +38,8 @@ type objectState struct {
 	// Probes has got its own.
 	seededGeneration int64
 	targetsSeeded    bool
-	// sliceWrites are the writes of slices that the cache does not show yet.
-	sliceWrites map[string]sliceWrite
+	// writes are the writes of slices and of the NetworkPolicy that the cache does not show yet, by name.
+	writes map[string]write
 	// refused is how many reconciles in a row had a write that failed, and refusal the errors of the last one.
 	refused int
 	refusal string
@@ -54,35 +56,41 @@ type statusState struct {
 	drainBegan time.Time
 }
 
-// sliceWrite is a write of an EndpointSlice, or its deletion where version is empty.
-type sliceWrite struct {
+// write is a write of an EndpointSlice or a NetworkPolicy, or its deletion where version is empty.
+type write struct {
 	version string
 	at      time.Time
 }
 
-// recordSliceWrite stores a write until the cache has it.
-func (s *objectState) recordSliceWrite(name, version string, now time.Time) {
-	if s.sliceWrites == nil {
-		s.sliceWrites = map[string]sliceWrite{}
+// recordWrite stores a write until the cache has it.
+func (s *objectState) recordWrite(name, version string, now time.Time) {
+	if s.writes == nil {
+		s.writes = map[string]write{}
 	}
-	s.sliceWrites[name] = sliceWrite{version, now}
+	s.writes[name] = write{version, now}
 }
 
 // cacheStale reports whether the cache lacks a write of this process. A decision on what it has would undo
 // that write, or fail with a conflict.
-func (s *objectState) cacheStale(current []*discoveryv1.EndpointSlice, now time.Time) bool {
+func (s *objectState) cacheStale(current []*discoveryv1.EndpointSlice, policy *netv1.NetworkPolicy, now time.Time) bool {
 	stale := false
-	for name, w := range s.sliceWrites {
-		if now.Sub(w.at) < controller.StaleTimeout && !w.isCached(publication.FindSlice(current, name)) {
+	for name, w := range s.writes {
+		var cached *metav1.ObjectMeta
+		if slice := publication.FindSlice(current, name); slice != nil {
+			cached = &slice.ObjectMeta
+		} else if policy != nil && policy.Name == name {
+			cached = &policy.ObjectMeta
+		}
+		if now.Sub(w.at) < controller.StaleTimeout && !w.isCached(cached) {
 			stale = true
 			continue
 		}
-		delete(s.sliceWrites, name)
+		delete(s.writes, name)
 	}
 	return stale
 }
 
-func (w sliceWrite) isCached(cached *discoveryv1.EndpointSlice) bool {
+func (w write) isCached(cached *metav1.ObjectMeta) bool {
 	switch {
 	case w.version == "":
 		return cached == nil || cached.DeletionTimestamp != nil

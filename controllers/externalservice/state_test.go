@@ -15,25 +15,25 @@ import (
 
 func TestASliceThatTheCacheDoesNotShowYetIsNotWrittenAgain(t *testing.T) {
 	m := &objectState{}
-	m.recordSliceWrite("a", "20", epoch)
-	m.recordSliceWrite("b", "", epoch)
+	m.recordWrite("a", "20", epoch)
+	m.recordWrite("b", "", epoch)
 	cached := func(name, version string) *discoveryv1.EndpointSlice {
 		slice := &discoveryv1.EndpointSlice{}
 		slice.Name, slice.ResourceVersion = name, version
 		return slice
 	}
 	old := []*discoveryv1.EndpointSlice{cached("a", "9"), cached("b", "3")}
-	if !m.cacheStale(old, epoch) {
+	if !m.cacheStale(old, nil, epoch) {
 		t.Error("an old copy is taken for the present one")
 	}
-	if !m.cacheStale([]*discoveryv1.EndpointSlice{cached("a", "20"), cached("b", "3")}, epoch) {
+	if !m.cacheStale([]*discoveryv1.EndpointSlice{cached("a", "20"), cached("b", "3")}, nil, epoch) {
 		t.Error("a slice that was removed is still shown")
 	}
-	if m.cacheStale([]*discoveryv1.EndpointSlice{cached("a", "20")}, epoch) || len(m.sliceWrites) > 0 {
-		t.Errorf("the cache has caught up, and %v is still waited for", m.sliceWrites)
+	if m.cacheStale([]*discoveryv1.EndpointSlice{cached("a", "20")}, nil, epoch) || len(m.writes) > 0 {
+		t.Errorf("the cache has caught up, and %v is still waited for", m.writes)
 	}
-	m.recordSliceWrite("a", "30", epoch)
-	if m.cacheStale(old, epoch.Add(controller.StaleTimeout)) {
+	m.recordWrite("a", "30", epoch)
+	if m.cacheStale(old, nil, epoch.Add(controller.StaleTimeout)) {
 		t.Error("a cache is waited for that may never show the write")
 	}
 }
@@ -42,7 +42,7 @@ func TestNothingIsDecidedByACacheThatIsBehind(t *testing.T) {
 	s := newSuite(t, plain)
 	s.reconcileOnce()
 	m := s.states.Get(s.object())
-	m.recordSliceWrite("another", "1000000", s.now)
+	m.recordWrite("another", "1000000", s.now)
 	s.edit(func(es *networkingv1.ExternalService) {
 		es.Spec.Endpoints[0].Addresses = []networkingv1.IPAddress{"192.0.2.7"}
 	})

@@ -18,6 +18,7 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	netv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,7 +85,7 @@ var objectKey = types.NamespacedName{Namespace: "shop", Name: "db"}
 func newSuite(t testing.TB, spec string) *suite {
 	t.Helper()
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{argorollouts.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, networkingv1.AddToScheme, autorebootv1.AddToScheme, chaosv1.AddToScheme, appsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{argorollouts.AddToScheme, corev1.AddToScheme, discoveryv1.AddToScheme, netv1.AddToScheme, networkingv1.AddToScheme, autorebootv1.AddToScheme, chaosv1.AddToScheme, appsv1.AddToScheme} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}
@@ -181,6 +182,13 @@ func (s *suite) collectGarbage(ctx context.Context, c client.Client, owner types
 			s.must(c.Delete(ctx, &list.Items[i]))
 		}
 	}
+	var policies netv1.NetworkPolicyList
+	s.must(c.List(ctx, &policies))
+	for i := range policies.Items {
+		if of := metav1.GetControllerOf(&policies.Items[i]); of != nil && of.UID == owner {
+			s.must(c.Delete(ctx, &policies.Items[i]))
+		}
+	}
 }
 
 // fakeApply does what matters here of server-side apply: the whole object is ours, a version must be
@@ -195,8 +203,11 @@ func (s *suite) fakeApply(ctx context.Context, c client.WithWatch, given runtime
 		return err
 	}
 	var object, current client.Object = &corev1.Service{}, &corev1.Service{}
-	if kind.Kind == "EndpointSlice" {
+	switch kind.Kind {
+	case "EndpointSlice":
 		object, current = &discoveryv1.EndpointSlice{}, &discoveryv1.EndpointSlice{}
+	case "NetworkPolicy":
+		object, current = &netv1.NetworkPolicy{}, &netv1.NetworkPolicy{}
 	}
 	if err := json.Unmarshal(data, object); err != nil {
 		return err

@@ -42,6 +42,12 @@ var fieldTests = framework.FieldTests{
 	"externalservice.TestAServiceTurnsHeadlessAndBack":                      {"service.type"},
 	"externalservice.TestASuspendedObjectIsFrozenAndCatchesUpLater":         {"suspend"},
 	"externalservice.TestAnOrphanedServiceKeepsServing":                     {"deletionPolicy"},
+	"externalservice.TestTheServiceHasTheFieldsOfTheSpecAndNoOthers": {
+		"service.annotations", "service.sessionAffinity", "service.sessionAffinityTimeout", "service.ipFamilies", "service.ipFamilyPolicy",
+		"service.trafficDistribution", "service.internalTrafficPolicy",
+	},
+	"externalservice.TestAHeadlessServicePublishesUnhealthyAddressesWhereThatIsWanted": {"service.publishNotReadyAddresses"},
+	"externalservice.TestPodsMayConnectToTheAddressesOfTheObjectAlone":                 {"networkPolicy.podSelector", "networkPolicy.dryRun"},
 }
 
 // fieldCases show fields that no other test does.

@@ -90,6 +90,10 @@ func publishingCases() map[string]policyCase {
 		return `{ports: [{name: redis, port: 6379}], endpoints: [{name: a, addresses: [` + address + `]}], healthCheck: {tcpSocket: {steps: [{sendFrom: {prefix: "AUTH ", secretKeyRef: {name: ` + name + `, key: password}}}]}}}`
 	}
 	const mayNotSend = "spec.healthCheck.tcpSocket.steps: you may not get"
+	const limited = `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}], networkPolicy: {podSelector: {}}}`
+	networkPolicies := func(name string) string {
+		return "create networkpolicies.networking.k8s.io,update networkpolicies.networking.k8s.io " + name + "-egress,delete networkpolicies.networking.k8s.io " + name + "-egress"
+	}
 	const mayNotRead, mayNotInject, mayNotAdopt = "spec.healthCheck.tls.caSecretName: you may not get", "you may not update endpointslices", "you may not update the Service"
 	of := func(annotation, value, stored, rights, refusal string) policyCase {
 		c := policyCase{kind: externalServices, spec: database, annotations: note(annotation, value), rights: rights, refusal: refusal}
@@ -126,6 +130,14 @@ func publishingCases() map[string]policyCase {
 		"credential-kept":       {kind: externalServices, spec: strings.Replace(login("192.0.2.1", "login"), "{", "{historyLimit: 3, ", 1), old: login("192.0.2.1", "login")},
 		"credential-elsewhere":  {kind: externalServices, spec: login("192.0.2.2", "login"), old: login("192.0.2.1", "login"), refusal: mayNotSend},
 		"certificate-elsewhere": {kind: externalServices, spec: strings.Replace(secret("roots", false), "caSecretName", "clientCertificateSecretName", 1), old: secret("roots", false), refusal: "spec.healthCheck.tls.clientCertificateSecretName: you may not get"},
+		"egress":                {kind: externalServices, spec: limited, refusal: "you may not create networkpolicies"},
+		"egress-with-rights":    {kind: externalServices, spec: limited, rights: networkPolicies("egress-with-rights")},
+		"egress-of-another":     {kind: externalServices, spec: limited, rights: networkPolicies("another"), refusal: "you may not update the NetworkPolicy"},
+		"egress-added":          {kind: externalServices, spec: limited, old: database, refusal: "you may not create networkpolicies"},
+		"egress-removed":        {kind: externalServices, spec: database, old: limited, refusal: "you may not create networkpolicies"},
+		"egress-kept":           {kind: externalServices, spec: strings.Replace(limited, "name: a", "state: Drained, name: a", 1), old: limited},
+		"egress-readdressed":    {kind: externalServices, spec: strings.Replace(limited, "192.0.2.1", "192.0.2.9", 1), old: limited, refusal: "you may not create networkpolicies"},
+		"egress-resumed":        {kind: externalServices, spec: limited, old: strings.Replace(limited, "{", "{suspend: true, ", 1), refusal: "you may not create networkpolicies"},
 		// The webhook approves addresses of a writer who may not get the Secret or update the Service, which is not checked again.
 		"adoption-kept-with-claim": {kind: externalServices, spec: database, old: database, annotations: map[string]string{adopt: "true", approvedBy: forged}, stored: note(adopt, "true"), rights: services + "," + slices},
 		"secret-kept-with-claim":   {kind: externalServices, spec: secret("roots", false), old: secret("roots", false), annotations: note(approvedBy, forged), rights: services + "," + slices},

@@ -79,6 +79,21 @@ func publishing(annotation, value, right, words string) rightsCase {
 	}
 }
 
+// limiting is an ExternalService of a name with a NetworkPolicy.
+func limiting(version, name string) rightsCase {
+	right := func(verb, of, words string) need {
+		return need{verb + " networkpolicies.networking.k8s.io" + of, "spec.networkPolicy", "may not " + verb + " " + words}
+	}
+	one := fmt.Sprintf("the NetworkPolicy %q", name+"-egress")
+	return rightsCase{
+		kind: externalServices, version: version,
+		spec: `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}], networkPolicy: {podSelector: {matchLabels: {app: web}}}}`,
+		needs: []need{
+			right("create", "", "networkpolicies.networking.k8s.io"), right("update", " "+name+"-egress", one), right("delete", " "+name+"-egress", one),
+		},
+	}
+}
+
 // commanded is an object of the administrator's, to which a writer who has these rights adds an annotation.
 func commanded(c rightsCase, annotation, value string) rightsCase {
 	c.stored, c.annotations = true, map[string]string{annotation: value}
@@ -139,6 +154,8 @@ func rightsCases() map[string]rightsCase {
 		"authority":              {kind: externalServices, version: "v1", spec: `{ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {httpGet: {}, tls: {caSecretName: roots}}}`, needs: []need{{"get secrets roots", "spec.healthCheck.tls.caSecretName", `may not get the Secret "roots"`}}},
 		"check-secrets": {kind: externalServices, version: "v1", spec: `{ports: [{name: web, port: 443}], endpoints: [{name: a, addresses: [192.0.2.1]}], healthCheck: {tcpSocket: {steps: [{expect: hello}, {sendFrom: {secretKeyRef: {name: login, key: password}}}]}, tls: {clientCertificateSecretName: client}}}`,
 			needs: []need{{"get secrets client", "spec.healthCheck.tls.clientCertificateSecretName", `may not get the Secret "client"`}, {"get secrets login", "spec.healthCheck.tcpSocket.steps[1].sendFrom.secretKeyRef", `may not get the Secret "login"`}}},
+		"network-policy":           limiting("v1", "network-policy"),
+		"network-policy-v1alpha1":  limiting("v1alpha1", "network-policy-v1alpha1"),
 		"cluster-address":          {kind: externalServices, version: "v1", spec: `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [10.96.7.7]}]}`, needs: creating, webhookOnly: true},
 		"cluster-address-v1alpha1": {kind: externalServices, version: "v1alpha1", spec: `{ports: [{name: sql, port: 5432}], endpoints: [{name: host-0, addresses: [10.96.7.7]}]}`, webhookOnly: true, needs: creating},
 	}

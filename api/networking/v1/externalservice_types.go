@@ -19,6 +19,10 @@ const FailbackNowAnnotation = "networking.fairlead.dev/failback-now"
 // Service. A Service that was not made for an ExternalService is never taken over.
 const AdoptServiceAnnotation = "networking.fairlead.dev/adopt-service"
 
+// NetworkPolicyTrialLabel is what pods need, besides the labels of spec.networkPolicy.podSelector, to be selected while
+// spec.networkPolicy.dryRun is true. Its value is "true".
+const NetworkPolicyTrialLabel = "networking.fairlead.dev/network-policy-trial"
+
 // ExternalService publishes something outside the cluster as a Service of the same name and
 // namespace, whose EndpointSlices hold the addresses that are healthy.
 //
@@ -77,10 +81,14 @@ type ExternalServiceSpec struct {
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// service defines the type and the labels of the Service. The default is a ClusterIP without labels of its
-	// own.
+	// service defines the fields of the Service. The default is a ClusterIP of both families, without labels of its own.
 	// +optional
 	Service *ServiceTemplate `json:"service,omitempty"`
+
+	// networkPolicy keeps a NetworkPolicy named <name>-egress, which allows the pods that it selects egress to the
+	// addresses and ports of this object, and DNS. If it is absent, there is none.
+	// +optional
+	NetworkPolicy *NetworkPolicyTemplate `json:"networkPolicy,omitempty"`
 
 	// ports of the Service, 1 to 16. Each pair of port and protocol is unique.
 	//
@@ -139,8 +147,13 @@ const (
 	DeletionOrphan DeletionPolicy = "Orphan"
 )
 
-// ServiceTemplate defines the type and the labels of the Service. It has no externalIPs, no load balancer and no
-// external name, which would let a namespace draw traffic that is not its own (CVE-2020-8554).
+// ServiceTemplate defines the fields of the Service. It has no externalIPs, no load balancer and no external name, which
+// would let a namespace draw traffic that is not its own (CVE-2020-8554). Fields have the names and meanings that they
+// have in a Service. A field that is absent is not set, so that another writer may set it.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.publishNotReadyAddresses) || !self.publishNotReadyAddresses || (has(self.type) && self.type == 'Headless')",fieldPath=".publishNotReadyAddresses",message="publishNotReadyAddresses needs type Headless"
+// +kubebuilder:validation:XValidation:rule="!has(self.sessionAffinityTimeout) || (has(self.sessionAffinity) && self.sessionAffinity == 'ClientIP')",fieldPath=".sessionAffinityTimeout",message="sessionAffinityTimeout needs sessionAffinity ClientIP"
+// +kubebuilder:validation:XValidation:rule="!has(self.ipFamilies) || size(self.ipFamilies) < 2 || !has(self.ipFamilyPolicy) || self.ipFamilyPolicy != 'SingleStack'",fieldPath=".ipFamilyPolicy",message="two ipFamilies need ipFamilyPolicy PreferDualStack or RequireDualStack"
 type ServiceTemplate struct {
 	// type is ClusterIP (the default), or Headless for a Service without a virtual address.
 	//
@@ -153,6 +166,79 @@ type ServiceTemplate struct {
 	// +kubebuilder:validation:MaxProperties=32
 	// +optional
 	Labels map[string]common.LabelValue `json:"labels,omitempty"`
+
+	// annotations to put on the Service.
+	//
+	// +kubebuilder:validation:MaxProperties=32
+	// +optional
+	Annotations map[string]AnnotationValue `json:"annotations,omitempty"`
+
+	// sessionAffinity is ClientIP, which sends connections of a client to the same address while it is ready, or None.
+	//
+	// +kubebuilder:validation:Enum=ClientIP;None
+	// +optional
+	SessionAffinity *corev1.ServiceAffinity `json:"sessionAffinity,omitempty"`
+
+	// sessionAffinityTimeout is how long a client keeps its address after its last connection: whole seconds, from 1s to
+	// 24h. If it is absent, Kubernetes uses 3h.
+	// +optional
+	SessionAffinityTimeout *common.Duration `json:"sessionAffinityTimeout,omitempty"`
+
+	// ipFamilies are IPv4, IPv6 or both. The first is that of clusterIP and cannot be changed later. If they are absent,
+	// Kubernetes chooses them by ipFamilyPolicy.
+	//
+	// +kubebuilder:validation:MinItems=1
+	// +kubebuilder:validation:MaxItems=2
+	// +kubebuilder:validation:items:Enum=IPv4;IPv6
+	// +kubebuilder:validation:XValidation:rule="size(self) < 2 || self[0] != self[1]",message="families must differ"
+	// +listType=atomic
+	// +optional
+	IPFamilies []corev1.IPFamily `json:"ipFamilies,omitempty"`
+
+	// ipFamilyPolicy is SingleStack, PreferDualStack or RequireDualStack. If it is absent, it is SingleStack with one of
+	// ipFamilies, and PreferDualStack otherwise.
+	//
+	// +kubebuilder:validation:Enum=SingleStack;PreferDualStack;RequireDualStack
+	// +optional
+	IPFamilyPolicy *corev1.IPFamilyPolicy `json:"ipFamilyPolicy,omitempty"`
+
+	// trafficDistribution is PreferSameZone, PreferSameNode, or PreferClose, an older name of PreferSameZone. With it,
+	// EndpointSlices have zone hints for endpoints with a zone. kube-proxy uses them if every ready address has a zone.
+	//
+	// +kubebuilder:validation:Enum=PreferClose;PreferSameZone;PreferSameNode
+	// +optional
+	TrafficDistribution *string `json:"trafficDistribution,omitempty"`
+
+	// internalTrafficPolicy is Cluster, or Local, which sends traffic to addresses on the client's node alone. Addresses
+	// outside of the cluster are on no node.
+	//
+	// +kubebuilder:validation:Enum=Cluster;Local
+	// +optional
+	InternalTrafficPolicy *corev1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
+
+	// publishNotReadyAddresses has the DNS name of a Headless Service resolve to unhealthy addresses as well.
+	// +optional
+	PublishNotReadyAddresses *bool `json:"publishNotReadyAddresses,omitempty"`
+}
+
+// AnnotationValue is the value of an annotation, at most 4096 characters.
+//
+// +kubebuilder:validation:MaxLength=4096
+type AnnotationValue string
+
+// NetworkPolicyTemplate defines the NetworkPolicy that follows the addresses of an ExternalService. Each address that the
+// object has is in it, whatever its health and its priority, with the ports of the object alone. DNS is port 53 at any
+// address.
+type NetworkPolicyTemplate struct {
+	// podSelector selects the pods of the namespace whose egress is limited. A pod that it selects loses all egress that
+	// no other NetworkPolicy allows. An empty selector selects all pods of the namespace.
+	// +required
+	PodSelector *common.LabelSelector `json:"podSelector,omitempty"`
+
+	// dryRun has the NetworkPolicy select only those of the pods that also have the label
+	// networking.fairlead.dev/network-policy-trial: "true". The default is false.
+	// +optional
+	DryRun *bool `json:"dryRun,omitempty"`
 }
 
 // ServiceType is ClusterIP or Headless.

@@ -304,7 +304,7 @@ var Reasons = []common.Reason{
 		Meaning: "Another writer set fields of the Service that the ExternalService does not define, such as externalIPs.",
 		Remedy:  "Remove the fields that the message names."},
 	{On: "Event=Warning", Name: EventServiceReverted,
-		Meaning: "Another writer changed the type, ports or selector of the Service; they are again as the ExternalService defines them.",
+		Meaning: "Another writer changed fields of the Service that the ExternalService defines, such as ports or selector; they are again as the ExternalService defines them.",
 		Remedy:  "Find the writer in metadata.managedFields of the Service and stop it."},
 	{On: "Event=Warning", Name: EventForeignEndpoints,
 		Meaning: "EndpointSlices of another writer receive traffic of the Service, unchecked and without the egress policy.",

@@ -67,10 +67,14 @@ type ExternalServiceSpec struct {
 	// +optional
 	Suspend *bool `json:"suspend,omitempty"`
 
-	// service defines the type and the labels of the Service. The default is a ClusterIP without labels of its
-	// own.
+	// service defines the fields of the Service. The default is a ClusterIP of both families, without labels of its own.
 	// +optional
 	Service *networkingv1.ServiceTemplate `json:"service,omitempty"`
+
+	// networkPolicy keeps a NetworkPolicy named <name>-egress, which allows the pods that it selects egress to the
+	// addresses and ports of this object, and DNS. If it is absent, there is none.
+	// +optional
+	NetworkPolicy *networkingv1.NetworkPolicyTemplate `json:"networkPolicy,omitempty"`
 
 	// ports of the Service, 1 to 16. Each pair of port and protocol is unique.
 	//

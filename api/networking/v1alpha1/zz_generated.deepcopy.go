@@ -84,6 +84,11 @@ func (in *ExternalServiceSpec) DeepCopyInto(out *ExternalServiceSpec) {
 		*out = new(v1.ServiceTemplate)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.NetworkPolicy != nil {
+		in, out := &in.NetworkPolicy, &out.NetworkPolicy
+		*out = new(v1.NetworkPolicyTemplate)
+		(*in).DeepCopyInto(*out)
+	}
 	if in.Ports != nil {
 		in, out := &in.Ports, &out.Ports
 		*out = make([]v1.ServicePort, len(*in))

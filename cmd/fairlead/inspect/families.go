@@ -40,9 +40,9 @@ func (p *published) familyRemedy() string {
 	}
 	remedy := fmt.Sprintf("Give the endpoint an address of family %s, or a name that has one.", p.families[0])
 	if p.isSingleStack {
-		return remedy + " If the cluster has both families, set ipFamilyPolicy of the Service to PreferDualStack: another user has changed it."
+		return remedy + " If the cluster has both families, set spec.service.ipFamilyPolicy to PreferDualStack."
 	}
-	return remedy + " If the cluster has got both families after the Service was created, set ipFamilyPolicy of the Service to RequireDualStack."
+	return remedy + " If the cluster has got both families after the Service was created, set spec.service.ipFamilyPolicy to RequireDualStack."
 }
 
 // leftOut are the endpoints of which something is not published since the Service lacks its family.

@@ -37,8 +37,8 @@ func TestWhySaysWhatHelpsAddressesOfAFamilyThatTheServiceLacks(t *testing.T) {
 	single, prefers := corev1.IPFamilyPolicySingleStack, corev1.IPFamilyPolicyPreferDualStack
 	const (
 		helps    = "Give the endpoint an address of family IPv4, or a name that has one."
-		restored = "set ipFamilyPolicy of the Service to PreferDualStack"
-		required = "set ipFamilyPolicy of the Service to RequireDualStack"
+		restored = "set spec.service.ipFamilyPolicy to PreferDualStack"
+		required = "set spec.service.ipFamilyPolicy to RequireDualStack"
 		activate = "Set an endpoint to Active."
 		correct  = "Correct the name"
 		egress   = "Have an administrator allow"

@@ -229,7 +229,7 @@ func (a *assembly) reviews() reviews {
 
 		policy:   a.egress.policy,
 		reviewer: authorization.NewReviewer(authorization.ReviewerOptions{Client: a.client, Local: !a.config.ClusterAccess}),
-		services: admitexternalservice.NewServiceReader(a.client),
+		services: admitexternalservice.NewServiceReader(a.client), isolation: admitexternalservice.NewIsolationReader(a.client),
 		warnings: a.warnings,
 		finalize: a.config.ReconcilesEveryNamespace(),
 	}

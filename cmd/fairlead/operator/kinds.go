@@ -71,7 +71,8 @@ func allKinds() kinds {
 			types:            []func(*runtime.Scheme) error{networkingv1.AddToScheme, networkingv1alpha1.AddToScheme},
 			admit: func(common admission.Options, r reviews) map[string]http.Handler {
 				return admitexternalservice.New(admitexternalservice.Options{
-					Handler: common, Policy: r.policy, Reviewer: r.reviewer, Services: r.services, Finalize: r.finalize,
+					Handler: common, Policy: r.policy, Reviewer: r.reviewer, Services: r.services, Isolation: r.isolation,
+					Finalize: r.finalize,
 				})
 			},
 			addresses:  true,

@@ -29,8 +29,10 @@ type reviews struct {
 	policy   admitexternalservice.Policy
 	reviewer authorization.Reviewer
 	services admitexternalservice.ServiceReader
-	warnings *warnings.Reader
-	pods     corev1client.PodsGetter // nil if the operator creates no pods
+	// isolation reads which pods a NetworkPolicy would isolate.
+	isolation admitexternalservice.IsolationReader
+	warnings  *warnings.Reader
+	pods      corev1client.PodsGetter // nil if the operator creates no pods
 	// workloads are the kinds of other projects that targets may name.
 	workloads []workloadkinds.Kind
 	finalize  bool // whether admission adds the finalizer to objects

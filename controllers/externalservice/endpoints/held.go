@@ -67,6 +67,15 @@ func RecordedIn(es *networkingv1.ExternalService, policy Policy) []Held {
 	return all
 }
 
+// DeniedNow returns whether the policy denies an address that it allowed before, with these ports.
+func DeniedNow(es *networkingv1.ExternalService, policy Policy) func(ip netip.Addr, ports []uint16) bool {
+	approved := approvedAddresses(es)
+	return func(ip netip.Addr, ports []uint16) bool {
+		verdict := policy.CheckPorts(egress.Query{Namespace: es.Namespace, IP: ip, Authorized: approved[ip], Held: true}, ports)
+		return !verdict.Allowed && verdict.Reason != egress.ReasonUnsynced
+	}
+}
+
 // approvedAddresses returns the static addresses, where their author has the right to publish addresses of the cluster.
 func approvedAddresses(es *networkingv1.ExternalService) map[netip.Addr]bool {
 	if !egress.Approved(es) {

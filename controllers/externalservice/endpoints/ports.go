@@ -134,5 +134,8 @@ func PublishedIn(all iter.Seq[*discoveryv1.EndpointSlice]) map[Key]bool {
 	return published
 }
 
-// IsReady reports whether an endpoint takes traffic: to kube-proxy a condition that is not set means ready.
-func IsReady(e *discoveryv1.Endpoint) bool { return ptr.Deref(e.Conditions.Ready, true) }
+// IsReady reports whether an endpoint takes traffic: to kube-proxy a condition that is not set means ready. One that is
+// ready and not serving is unhealthy, and published by publishNotReadyAddresses.
+func IsReady(e *discoveryv1.Endpoint) bool {
+	return ptr.Deref(e.Conditions.Ready, true) && ptr.Deref(e.Conditions.Serving, true)
+}

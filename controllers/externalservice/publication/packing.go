@@ -13,12 +13,34 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/utils/ptr"
 
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
 )
 
 // maxSliceEndpoints limits the addresses of one EndpointSlice, as kube-controller-manager's
 // --max-endpoints-per-slice does by default.
 const maxSliceEndpoints = 100
+
+// Wanted returns the slices of an object, as Pack does, with what its Service wants in them as Kubernetes' own controller of
+// EndpointSlices has it: a hint for the zone of each endpoint with trafficDistribution, and every address as ready with
+// publishNotReadyAddresses. Then serving alone has its health.
+func Wanted(es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, publish []failover.Published) []Slice {
+	all := Pack(es.Name, current, publish)
+	hasHints, isShown := es.Spec.Service.TrafficDistribution != nil, ptr.Deref(es.Spec.Service.PublishNotReadyAddresses, false)
+	for i := range all {
+		for j := range all[i].Endpoints {
+			e := &all[i].Endpoints[j]
+			if hasHints && e.Zone != nil {
+				e.Hints = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: *e.Zone}}}
+			}
+			if isShown {
+				e.Conditions.Ready = ptr.To(true)
+			}
+		}
+	}
+	return all
+}
 
 // Pack returns the slices that published addresses need. An EndpointSlice has one family and one set of
 // ports. An address stays in its slice: the proxy of every node reads every slice that changes. New addresses
@@ -120,7 +142,7 @@ func (g *sliceGroup) keepPlaced(current []*discoveryv1.EndpointSlice) {
 			}
 			g.placed[ip] = true
 			planned.addresses = append(planned.addresses, ip)
-			planned.changed = planned.changed || ptr.Deref(e.Conditions.Ready, true) != want.IsReady
+			planned.changed = planned.changed || endpoints.IsReady(e) != want.IsReady
 		}
 	}
 }

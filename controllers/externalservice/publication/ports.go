@@ -13,7 +13,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"k8s.io/utils/ptr"
 
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
@@ -55,18 +54,6 @@ func Ports(es *networkingv1.ExternalService) []corev1.ServicePort {
 		if ptr.Deref(p.AppProtocol, "") != "" {
 			out[i].AppProtocol = p.AppProtocol
 		}
-	}
-	return out
-}
-
-// PortsIn returns the ports of a Service that was applied.
-func PortsIn(applied *corev1ac.ServiceApplyConfiguration) []corev1.ServicePort {
-	out := make([]corev1.ServicePort, 0, len(applied.Spec.Ports))
-	for _, p := range applied.Spec.Ports {
-		out = append(out, corev1.ServicePort{
-			Name: ptr.Deref(p.Name, ""), Port: ptr.Deref(p.Port, 0), Protocol: ptr.Deref(p.Protocol, corev1.ProtocolTCP),
-			TargetPort: ptr.Deref(p.TargetPort, intstr.IntOrString{}), AppProtocol: p.AppProtocol,
-		})
 	}
 	return out
 }

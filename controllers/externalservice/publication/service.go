@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"hash/fnv"
 	"slices"
+	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,7 +37,7 @@ func RevertedFields(current *corev1.Service, es *networkingv1.ExternalService) [
 	if !PortsMatch(current, wanted) {
 		fields = append(fields, "ports")
 	}
-	return fields
+	return append(fields, driftedFields(current, es)...)
 }
 
 // WasAppliedAs reports whether what was applied of a Service last is what is wanted now: others have made the difference.
@@ -52,11 +54,12 @@ func WasApplied(service *corev1.Service) bool {
 }
 
 // Service returns the Service without the mark of its owner, with ports. It has no selector, since its EndpointSlices are
-// ours, and both address families where the cluster has them.
+// ours, and both address families where the cluster has them, unless the spec chooses.
 func Service(es *networkingv1.ExternalService, ports []corev1.ServicePort) *corev1ac.ServiceApplyConfiguration {
 	spec := corev1ac.ServiceSpec().
 		WithType(corev1.ServiceTypeClusterIP).
-		WithIPFamilyPolicy(corev1.IPFamilyPolicyPreferDualStack)
+		WithIPFamilyPolicy(rules.IPFamilyPolicy(es.Spec.Service))
+	setFields(spec, es.Spec.Service)
 	if IsHeadless(es) {
 		spec.WithClusterIP(corev1.ClusterIPNone)
 	}
@@ -67,21 +70,30 @@ func Service(es *networkingv1.ExternalService, ports []corev1.ServicePort) *core
 		spec.WithPorts(port)
 	}
 	service := corev1ac.Service(es.Name, es.Namespace).WithLabels(serviceLabels(es)).WithSpec(spec)
+	for key, value := range es.Spec.Service.Annotations {
+		service.WithAnnotations(map[string]string{key: string(value)})
+	}
 	return service.WithAnnotations(map[string]string{rules.AppliedAnnotation: digest(service)})
 }
 
-// Successor returns the Service of an object with ports, to be created.
-func Successor(es *networkingv1.ExternalService, ports []corev1.ServicePort) *corev1.Service {
-	service := &corev1.Service{
-		ObjectMeta: metav1.ObjectMeta{Name: es.Name, Namespace: es.Namespace, Labels: serviceLabels(es)},
-		Spec: corev1.ServiceSpec{
-			Type: corev1.ServiceTypeClusterIP, IPFamilyPolicy: ptr.To(corev1.IPFamilyPolicyPreferDualStack), Ports: ports,
-		},
+// setFields sets the fields that the spec has: server-side apply owns no others.
+func setFields(spec *corev1ac.ServiceSpecApplyConfiguration, of *networkingv1.ServiceTemplate) {
+	spec.SessionAffinity, spec.InternalTrafficPolicy, spec.TrafficDistribution = of.SessionAffinity, of.InternalTrafficPolicy, of.TrafficDistribution
+	spec.PublishNotReadyAddresses, spec.IPFamilies = of.PublishNotReadyAddresses, of.IPFamilies
+	if d := of.SessionAffinityTimeout; d != nil {
+		spec.WithSessionAffinityConfig(corev1ac.SessionAffinityConfig().WithClientIP(
+			corev1ac.ClientIPConfig().WithTimeoutSeconds(int32(d.Or(0) / time.Second))))
 	}
-	if IsHeadless(es) {
-		service.Spec.ClusterIP = corev1.ClusterIPNone
+}
+
+// Applied returns what a Service is that was applied, or would be if there were none.
+func Applied(service *corev1ac.ServiceApplyConfiguration) (*corev1.Service, error) {
+	data, err := json.Marshal(service)
+	if err != nil {
+		return nil, err
 	}
-	return service
+	applied := &corev1.Service{}
+	return applied, json.Unmarshal(data, applied)
 }
 
 // digest identifies what is applied. Where it differs from the one on the Service, a field that was wanted before
@@ -122,7 +134,7 @@ func ServiceMatches(current *corev1.Service, es *networkingv1.ExternalService, p
 	wanted := Service(es, ports)
 	return !metav1.IsControlledBy(current, es) && current.Annotations[rules.OwnerAnnotation] == string(es.UID) &&
 		containsAll(current.Labels, wanted.Labels) && containsAll(current.Annotations, wanted.Annotations) &&
-		current.Spec.Type == *wanted.Spec.Type && len(current.Spec.Selector) == 0 && PortsMatch(current, wanted)
+		current.Spec.Type == *wanted.Spec.Type && len(current.Spec.Selector) == 0 && PortsMatch(current, wanted) && len(driftedFields(current, es)) == 0
 }
 
 // PortsMatch reports whether the ports of a Service are those that are wanted.
@@ -142,24 +154,84 @@ func PortsMatch(current *corev1.Service, wanted *corev1ac.ServiceApplyConfigurat
 
 // ForeignFields returns the fields of our Service that others have set and the ExternalService has not. They stay,
 // and are reported: externalIPs intercept traffic (CVE-2020-8554), and the others change where it goes.
-func ForeignFields(service *corev1.Service) []string {
+func ForeignFields(service *corev1.Service, es *networkingv1.ExternalService) []string {
 	var all []string
-	for name, set := range map[string]bool{
-		"externalIPs":     len(service.Spec.ExternalIPs) > 0,
-		"sessionAffinity": service.Spec.SessionAffinity != "" && service.Spec.SessionAffinity != corev1.ServiceAffinityNone,
-		"internalTrafficPolicy": ptr.Deref(service.Spec.InternalTrafficPolicy,
-			corev1.ServiceInternalTrafficPolicyCluster) != corev1.ServiceInternalTrafficPolicyCluster,
-		"publishNotReadyAddresses": service.Spec.PublishNotReadyAddresses,
-		"trafficDistribution":      ptr.Deref(service.Spec.TrafficDistribution, "") != "",
-		"ipFamilyPolicy": ptr.Deref(service.Spec.IPFamilyPolicy,
-			corev1.IPFamilyPolicyPreferDualStack) != corev1.IPFamilyPolicyPreferDualStack,
-	} {
-		if set {
-			all = append(all, name)
+	if len(service.Spec.ExternalIPs) > 0 {
+		all = append(all, "externalIPs")
+	}
+	for _, f := range serviceFields {
+		plain := f.plain
+		if f.name == "ipFamilyPolicy" {
+			plain = string(rules.IPFamilyPolicy(es.Spec.Service))
+		}
+		if is := f.is(&service.Spec); f.wanted(es.Spec.Service) == "" && is != "" && is != plain {
+			all = append(all, f.name)
 		}
 	}
 	slices.Sort(all)
 	return all
+}
+
+// driftedFields returns the fields that the spec sets and that a Service has otherwise.
+func driftedFields(service *corev1.Service, es *networkingv1.ExternalService) []string {
+	var all []string
+	for _, f := range serviceFields {
+		if wanted := f.wanted(es.Spec.Service); wanted != "" && f.is(&service.Spec) != wanted {
+			all = append(all, f.name)
+		}
+	}
+	return all
+}
+
+// serviceFields are the fields of a Service that a spec may set, as texts: what a Service has, what a spec wants, where it
+// sets the field, and what Kubernetes sets by itself. ipFamilies are not here: others may change the second one alone, and
+// ipFamilyPolicy decides about that.
+var serviceFields = []struct {
+	name   string
+	is     func(*corev1.ServiceSpec) string
+	wanted func(*networkingv1.ServiceTemplate) string
+	plain  string
+}{
+	{
+		"sessionAffinity", func(s *corev1.ServiceSpec) string { return string(s.SessionAffinity) },
+		func(t *networkingv1.ServiceTemplate) string { return string(ptr.Deref(t.SessionAffinity, "")) }, string(corev1.ServiceAffinityNone),
+	},
+	{
+		"sessionAffinityTimeout", func(s *corev1.ServiceSpec) string {
+			if c := s.SessionAffinityConfig; c != nil && c.ClientIP != nil {
+				return strconv.Itoa(int(ptr.Deref(c.ClientIP.TimeoutSeconds, corev1.DefaultClientIPServiceAffinitySeconds)))
+			}
+			return ""
+		},
+		func(t *networkingv1.ServiceTemplate) string {
+			if t.SessionAffinityTimeout == nil {
+				return ""
+			}
+			return strconv.Itoa(int(t.SessionAffinityTimeout.Or(0) / time.Second))
+		}, strconv.Itoa(int(corev1.DefaultClientIPServiceAffinitySeconds)),
+	},
+	{
+		"internalTrafficPolicy", func(s *corev1.ServiceSpec) string { return string(ptr.Deref(s.InternalTrafficPolicy, "")) },
+		func(t *networkingv1.ServiceTemplate) string { return string(ptr.Deref(t.InternalTrafficPolicy, "")) },
+		string(corev1.ServiceInternalTrafficPolicyCluster),
+	},
+	{
+		"publishNotReadyAddresses", func(s *corev1.ServiceSpec) string { return strconv.FormatBool(s.PublishNotReadyAddresses) },
+		func(t *networkingv1.ServiceTemplate) string {
+			if t.PublishNotReadyAddresses == nil {
+				return ""
+			}
+			return strconv.FormatBool(*t.PublishNotReadyAddresses)
+		}, "false",
+	},
+	{
+		"trafficDistribution", func(s *corev1.ServiceSpec) string { return ptr.Deref(s.TrafficDistribution, "") },
+		func(t *networkingv1.ServiceTemplate) string { return ptr.Deref(t.TrafficDistribution, "") }, "",
+	},
+	{
+		"ipFamilyPolicy", func(s *corev1.ServiceSpec) string { return string(ptr.Deref(s.IPFamilyPolicy, "")) },
+		func(t *networkingv1.ServiceTemplate) string { return string(ptr.Deref(t.IPFamilyPolicy, "")) }, "",
+	},
 }
 
 // containsAll reports whether have has every wanted entry.

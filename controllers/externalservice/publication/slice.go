@@ -112,8 +112,9 @@ func filtered(slice *discoveryv1.EndpointSlice, by func(key endpoints.Key, isRea
 			continue
 		}
 		e := *held
+		isShown := ready || ready == endpoints.IsReady(held) && ptr.Deref(held.Conditions.Ready, true)
 		e.Conditions = discoveryv1.EndpointConditions{
-			Ready: &ready, Serving: &ready, Terminating: ptr.To(ptr.Deref(e.Conditions.Terminating, false)),
+			Ready: &isShown, Serving: &ready, Terminating: ptr.To(ptr.Deref(e.Conditions.Terminating, false)),
 		}
 		left.Endpoints = append(left.Endpoints, e)
 	}
@@ -186,9 +187,21 @@ func (s *Slice) Configuration(service *corev1.Service) *discoveryv1ac.EndpointSl
 			Zone:      e.Zone,
 			Conditions: discoveryv1ac.EndpointConditions().WithReady(*e.Conditions.Ready).
 				WithServing(*e.Conditions.Serving).WithTerminating(*e.Conditions.Terminating),
+			Hints: hints(&e),
 		})
 	}
 	return wanted
+}
+
+func hints(e *discoveryv1.Endpoint) *discoveryv1ac.EndpointHintsApplyConfiguration {
+	if e.Hints == nil {
+		return nil
+	}
+	applied := discoveryv1ac.EndpointHints()
+	for _, zone := range e.Hints.ForZones {
+		applied.WithForZones(discoveryv1ac.ForZone().WithName(zone.Name))
+	}
+	return applied
 }
 
 // Object returns the EndpointSlice that a slice of a Service is once it was applied.

@@ -26,6 +26,9 @@ const (
 	SelectorRemovedAnnotation = "networking.fairlead.dev/selector-removed"
 )
 
+// NetworkPolicyName returns the name of the NetworkPolicy of an ExternalService.
+func NetworkPolicyName(name string) string { return name + "-egress" }
+
 // BelongsTo reports whether a Service belongs to es. Earlier versions set an owner reference instead of the annotation.
 func BelongsTo(service *corev1.Service, es *networkingv1.ExternalService) bool {
 	if owner := metav1.GetControllerOf(service); owner != nil {

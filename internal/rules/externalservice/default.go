@@ -45,6 +45,9 @@ func DefaultMaps(obj *v1.ExternalService) {
 	rules.DefaultHistoryLimit(&spec.HistoryLimit)
 	block(&spec.Service)
 	rules.SetDefault(&spec.Service.Type, v1.ServiceClusterIP)
+	if spec.NetworkPolicy != nil {
+		rules.SetDefault(&spec.NetworkPolicy.DryRun, false)
+	}
 
 	if slices.ContainsFunc(spec.Endpoints, func(e v1.Endpoint) bool { return e.DNS != nil }) {
 		block(&spec.Resolution)
@@ -58,6 +61,17 @@ func DefaultMaps(obj *v1.ExternalService) {
 	if spec.Failover != nil {
 		defaultFailover(spec.Failover)
 	}
+}
+
+// IPFamilyPolicy returns that of a Service. Its default follows ipFamilies, so that it is not stored.
+func IPFamilyPolicy(service *v1.ServiceTemplate) corev1.IPFamilyPolicy {
+	switch {
+	case service.IPFamilyPolicy != nil:
+		return *service.IPFamilyPolicy
+	case len(service.IPFamilies) == 1:
+		return corev1.IPFamilyPolicySingleStack
+	}
+	return corev1.IPFamilyPolicyPreferDualStack
 }
 
 // defaultEndpoints sets the defaults of all endpoints. They share their values, since there may be many endpoints.

@@ -4,12 +4,15 @@
 package externalservice
 
 import (
+	"fmt"
 	"maps"
+	"net/netip"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
@@ -22,9 +25,53 @@ import (
 // Validate checks what schema and CEL cannot express, or only at a cost that the API server refuses. It also checks the
 // annotations that request something. It accepts what the old object has as well; old may be nil.
 func Validate(obj, old *v1.ExternalService) field.ErrorList {
-	return rules.Ratchet(obj, old, func(obj *v1.ExternalService) field.ErrorList {
+	errs := rules.Ratchet(obj, old, func(obj *v1.ExternalService) field.ErrorList {
 		return append(Publishable(obj), requests(obj)...)
 	})
+	return append(errs, immutable(obj, old)...)
+}
+
+// immutable refuses what Kubernetes does not let change in a Service: its first family, which is that of clusterIP.
+func immutable(obj, old *v1.ExternalService) field.ErrorList {
+	if old == nil || obj.Spec.Service == nil || len(obj.Spec.Service.IPFamilies) == 0 || typeOf(obj) != typeOf(old) {
+		return nil // a Service of another type gets an address again
+	}
+	var first corev1.IPFamily
+	if was := old.Spec.Service; was != nil && len(was.IPFamilies) > 0 {
+		first = was.IPFamilies[0]
+	} else if ip, err := netip.ParseAddr(old.Status.ClusterIP); err == nil {
+		if first = corev1.IPv6Protocol; ip.Is4() {
+			first = corev1.IPv4Protocol
+		}
+	}
+	if is := obj.Spec.Service.IPFamilies[0]; first != "" && is != first {
+		return field.ErrorList{field.Invalid(rules.At("spec", "service", "ipFamilies").Index(0).Field(), is, fmt.Sprintf(
+			"the first family of a Service cannot change, and is %s: list %s first, or delete this object and create it again", first, first))}
+	}
+	return nil
+}
+
+func typeOf(es *v1.ExternalService) v1.ServiceType {
+	if es.Spec.Service == nil {
+		return v1.ServiceClusterIP
+	}
+	return ptr.Deref(es.Spec.Service.Type, v1.ServiceClusterIP)
+}
+
+// service checks the fields of a Service that the schema and CEL do not check.
+func service(path rules.Path, s *v1.ServiceTemplate) field.ErrorList {
+	errs := serviceLabels(path.Child("labels"), s.Labels)
+	for _, key := range slices.Sorted(maps.Keys(s.Annotations)) {
+		errs = append(errs, because(path.Child("annotations"), key, "", validation.IsQualifiedName(strings.ToLower(key)))...)
+		errs = append(errs, reserved(path.Child("annotations").Key(key), key, "annotation")...)
+	}
+	const maxTimeout = 24 * time.Hour
+	if d := s.SessionAffinityTimeout; d != nil {
+		if timeout, err := d.Parse(); err == nil && (timeout < time.Second || timeout > maxTimeout || timeout%time.Second != 0) {
+			errs = append(errs, field.Invalid(path.Child("sessionAffinityTimeout").Field(), string(*d), "must be whole seconds, from 1s to 24h"))
+		}
+	}
+	return errs
 }
 
 // Publishable checks what must hold for an object to be published. Annotations are not included: an invalid request for
@@ -38,7 +85,13 @@ func Publishable(obj *v1.ExternalService) field.ErrorList {
 		"the Service gets this name", validation.IsDNS1035Label(obj.Name))...)
 	if spec.Service != nil {
 		errs = append(errs, rules.Known(path.Child("service", "type"), spec.Service.Type, v1.ServiceClusterIP, v1.ServiceHeadless)...)
-		errs = append(errs, serviceLabels(path.Child("service", "labels"), spec.Service.Labels)...)
+		errs = append(errs, service(path.Child("service"), spec.Service)...)
+	}
+	if p := spec.NetworkPolicy; p != nil {
+		if p.PodSelector == nil {
+			errs = append(errs, field.Required(path.Child("networkPolicy", "podSelector").Field(), "{} selects all pods of the namespace"))
+		}
+		errs = append(errs, rules.Selector(path.Child("networkPolicy", "podSelector"), p.PodSelector)...)
 	}
 	for i, p := range rules.Within(spec.Ports) {
 		at := path.Child("ports").Index(i).Child("appProtocol")
@@ -63,16 +116,22 @@ func serviceLabels(path rules.Path, labels map[string]common.LabelValue) field.E
 		value := labels[key]
 		errs = append(errs, because(path, key, "", validation.IsQualifiedName(key))...)
 		errs = append(errs, because(path.Key(key), string(value), "", validation.IsValidLabelValue(string(value)))...)
-		domain, _, _ := strings.Cut(key, "/")
-		reserved := within(domain, "kubernetes.io") || within(domain, "k8s.io") || within(domain, "fairlead.dev")
-		if domain == "app.kubernetes.io" {
-			reserved = key == common.ManagedByLabel
-		}
-		if reserved && strings.Contains(key, "/") {
-			errs = append(errs, field.Forbidden(path.Key(key).Field(), "the label is reserved for controllers; choose another key"))
-		}
+		errs = append(errs, reserved(path.Key(key), key, "label")...)
 	}
 	return errs
+}
+
+// reserved refuses a key by which controllers of Kubernetes or Fairlead act on Services.
+func reserved(path rules.Path, key, what string) field.ErrorList {
+	domain, _, hasDomain := strings.Cut(key, "/")
+	isReserved := within(domain, "kubernetes.io") || within(domain, "k8s.io") || within(domain, "fairlead.dev")
+	if domain == "app.kubernetes.io" {
+		isReserved = key == common.ManagedByLabel
+	}
+	if !isReserved || !hasDomain {
+		return nil
+	}
+	return field.ErrorList{field.Forbidden(path.Field(), "the "+what+" is reserved for controllers; choose another key")}
 }
 
 func within(domain, suffix string) bool {

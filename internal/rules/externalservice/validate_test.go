@@ -46,6 +46,15 @@ func TestRefusesWhatTheSchemaCannot(t *testing.T) {
 			spec: around(static, `, service: {labels: {app.kubernetes.io/part-of: a, service.kubernetes.io/service-proxy-name: x, app.kubernetes.io/managed-by: me, x.fairlead.dev/y: z, "a b": c, team: "-"}}`),
 			want: []string{`labels: Invalid value: "a b"`, `labels[app.kubernetes.io/managed-by]: Forbidden`, `labels[service.kubernetes.io/service-proxy-name]: Forbidden`, `labels[team]: Invalid`, `labels[x.fairlead.dev/y]: Forbidden`},
 		},
+		"annotations": {
+			spec: around(static, `, service: {annotations: {example.com/Owner: a, "a b": c, external-dns.alpha.kubernetes.io/hostname: d, networking.fairlead.dev/applied: e}}`),
+			want: []string{`annotations: Invalid value: "a b"`, `annotations[external-dns.alpha.kubernetes.io/hostname]: Forbidden`, `annotations[networking.fairlead.dev/applied]: Forbidden`},
+		},
+		"part of a second":   {spec: around(static, `, service: {sessionAffinity: ClientIP, sessionAffinityTimeout: 1500ms}`), want: []string{"spec.service.sessionAffinityTimeout: Invalid"}},
+		"more than a day":    {spec: around(static, `, service: {sessionAffinity: ClientIP, sessionAffinityTimeout: 25h}`), want: []string{"spec.service.sessionAffinityTimeout: Invalid"}},
+		"an hour":            {spec: around(static, `, service: {sessionAffinity: ClientIP, sessionAffinityTimeout: 1h}`)},
+		"pods of no kind":    {spec: around(static, `, networkPolicy: {}`), want: []string{"spec.networkPolicy.podSelector: Required"}},
+		"values with Exists": {spec: around(static, `, networkPolicy: {podSelector: {matchExpressions: [{key: a, operator: Exists, values: [b]}]}}`), want: []string{"spec.networkPolicy.podSelector: Invalid"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			obj := parse(t, tc.spec)
@@ -70,6 +79,54 @@ func TestAPortThatIsNotPublishedIsANumberAlone(t *testing.T) {
 	} {
 		if got := UnpublishedPort(&parse(t, ports+check+"}").Spec); got != want {
 			t.Errorf("%s: %d, want %d", check, got, want)
+		}
+	}
+}
+
+func TestTheFirstFamilyOfAServiceStays(t *testing.T) {
+	for name, tc := range map[string]struct {
+		spec, old, clusterIP string
+		refused              bool
+	}{
+		"as it was":           {spec: "ipFamilies: [IPv4]", old: "ipFamilies: [IPv4, IPv6]"},
+		"a second one":        {spec: "ipFamilies: [IPv4, IPv6]", old: "ipFamilies: [IPv4]"},
+		"turned":              {spec: "ipFamilies: [IPv6, IPv4]", old: "ipFamilies: [IPv4, IPv6]", refused: true},
+		"that of the address": {spec: "ipFamilies: [IPv6]", old: "{}", clusterIP: "2001:db8::1"},
+		"not of the address":  {spec: "ipFamilies: [IPv6]", old: "{}", clusterIP: "10.0.0.1", refused: true},
+		"no address yet":      {spec: "ipFamilies: [IPv6]", old: "{}"},
+		"headless":            {spec: "type: Headless, ipFamilies: [IPv6]", old: "type: Headless", clusterIP: "None"},
+		"with another type":   {spec: "type: Headless, ipFamilies: [IPv6]", old: "ipFamilies: [IPv4]", clusterIP: "10.0.0.1"},
+		"left to Kubernetes":  {spec: "labels: {a: b}", old: "ipFamilies: [IPv4]", clusterIP: "10.0.0.1"},
+	} {
+		obj, old := parse(t, around(static, ", service: {"+tc.spec+"}")), parse(t, around(static, ", service: {"+strings.Trim(tc.old, "{}")+"}"))
+		old.Status.ClusterIP = tc.clusterIP
+		errs := Validate(obj, old)
+		if (len(errs) > 0) != tc.refused || tc.refused && (errs[0].Field != "spec.service.ipFamilies[0]" || !strings.Contains(errs[0].Error(), "delete this object and create it again")) {
+			t.Errorf("%s: %v", name, errs)
+		}
+	}
+}
+
+func TestOneFamilyIsOneStack(t *testing.T) {
+	for spec, want := range map[string]string{
+		"": "PreferDualStack", "ipFamilies: [IPv6]": "SingleStack", "ipFamilies: [IPv4, IPv6]": "PreferDualStack",
+		"ipFamilies: [IPv4], ipFamilyPolicy: RequireDualStack": "RequireDualStack",
+	} {
+		if got := IPFamilyPolicy(parse(t, around(static, ", service: {"+spec+"}")).Spec.Service); string(got) != want {
+			t.Errorf("%q: %s, want %s", spec, got, want)
+		}
+	}
+}
+
+func TestWarnsOfTrafficThatGoesNowhere(t *testing.T) {
+	for spec, want := range map[string]string{
+		"service: {internalTrafficPolicy: Local}":        "spec.service.internalTrafficPolicy: Local",
+		"service: {internalTrafficPolicy: Cluster}":      "",
+		"service: {trafficDistribution: PreferSameZone}": "spec.endpoints[0].zone: is absent",
+		"networkPolicy: {podSelector: {}}":               "spec.networkPolicy.podSelector: {} selects everything",
+	} {
+		if got := strings.Join(Warnings(parse(t, around(static, ", "+spec)), nil), "; "); !strings.HasPrefix(got, want) || want == "" && got != "" {
+			t.Errorf("%s: warns %q, want %q", spec, got, want)
 		}
 	}
 }

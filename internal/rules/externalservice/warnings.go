@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -20,6 +21,12 @@ func Warnings(obj, old *v1.ExternalService) []string {
 	spec, out := &obj.Spec, warnings(nil)
 	if spec.Service != nil && ptr.Deref(spec.Service.Type, v1.ServiceClusterIP) == v1.ServiceHeadless {
 		out.headless(spec)
+	}
+	if spec.Service != nil {
+		out.traffic(spec)
+	}
+	if p := spec.NetworkPolicy; p != nil {
+		out = append(out, rules.SelectsAll(rules.At("spec", "networkPolicy", "podSelector"), p.PodSelector, "each pod of the namespace loses all egress that no other NetworkPolicy allows")...)
 	}
 	out.endpoints(spec.Endpoints)
 	if old != nil {
@@ -53,6 +60,22 @@ func (w *warnings) headless(spec *v1.ExternalServiceSpec) {
 	for i := range spec.Endpoints {
 		if e := &spec.Endpoints[i]; len(e.Ports) > 0 {
 			w.add("spec.endpoints[%d].ports: a headless Service does not translate ports: clients must know the ports of endpoint %q", i, e.Name)
+		}
+	}
+}
+
+// traffic warns of fields by which kube-proxy sends traffic nowhere, or as without them.
+func (w *warnings) traffic(spec *v1.ExternalServiceSpec) {
+	s := spec.Service
+	if ptr.Deref(s.InternalTrafficPolicy, corev1.ServiceInternalTrafficPolicyCluster) == corev1.ServiceInternalTrafficPolicyLocal {
+		w.add("spec.service.internalTrafficPolicy: Local sends traffic to addresses on the client's node alone, and these addresses are on no node: kube-proxy sends none; set Cluster")
+	}
+	if s.TrafficDistribution == nil {
+		return
+	}
+	for i := range spec.Endpoints {
+		if ptr.Deref(spec.Endpoints[i].Zone, "") == "" {
+			w.add("spec.endpoints[%d].zone: is absent, and kube-proxy ignores service.trafficDistribution while a ready address has no zone; set it", i)
 		}
 	}
 }

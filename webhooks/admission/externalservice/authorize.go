@@ -26,6 +26,8 @@ type authorizer struct {
 	policy   Policy
 	reviewer authorization.Reviewer
 	services ServiceReader
+	// isolation reads which pods a NetworkPolicy would isolate.
+	isolation IsolationReader
 }
 
 // Stamp returns the annotation with the approval of the addresses of the cluster in obj. If a user does not change
@@ -70,6 +72,8 @@ func (a *authorizer) Validate(
 	errs = append(errs, a.secrets(ctx, req, obj, old)...)
 	errs = append(errs, a.adoption(ctx, req, obj, old)...)
 	errs = append(errs, a.fault(ctx, req, obj, old)...)
+	isolated, lacking := a.networkPolicy(ctx, req, obj, old)
+	warnings, errs = append(warnings, isolated...), append(errs, lacking...)
 	warning, conflict := a.service(ctx, req, obj, old)
 	if warning != "" {
 		warnings = append(warnings, warning)

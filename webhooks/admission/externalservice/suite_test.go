@@ -5,11 +5,14 @@ package externalservice
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	netv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -46,16 +49,33 @@ func (s *services) Service(_ context.Context, namespace, name string) (*corev1.S
 	return s.service, nil
 }
 
+// isolation returns pods and NetworkPolicies, or an error.
+type isolation struct {
+	pods     []labels.Set
+	more     bool
+	policies []netv1.NetworkPolicy
+	err      error
+}
+
+func (i *isolation) Pods(_ context.Context, _ string, selector labels.Selector) ([]labels.Set, bool, error) {
+	return slices.DeleteFunc(slices.Clone(i.pods), func(pod labels.Set) bool { return !selector.Matches(pod) }), i.more, i.err
+}
+
+func (i *isolation) NetworkPolicies(context.Context, string) ([]netv1.NetworkPolicy, error) {
+	return i.policies, i.err
+}
+
 // suite is an authorizer, and what it reads in a test.
 type suite struct {
 	*authorizer
-	rights   *admissiontest.Reviewer
-	services *services
+	rights    *admissiontest.Reviewer
+	services  *services
+	isolation *isolation
 }
 
 func newSuite() *suite {
-	s := &suite{rights: &admissiontest.Reviewer{}, services: &services{}}
-	s.authorizer = &authorizer{admissiontest.NewPolicy(), s.rights, s.services}
+	s := &suite{rights: &admissiontest.Reviewer{}, services: &services{}, isolation: &isolation{}}
+	s.authorizer = &authorizer{admissiontest.NewPolicy(), s.rights, s.services, s.isolation}
 	return s
 }
 

@@ -25,6 +25,8 @@ type Options struct {
 	Reviewer authorization.Reviewer
 	// Services reads the Services of the cluster.
 	Services ServiceReader
+	// Isolation reads which pods a NetworkPolicy would isolate.
+	Isolation IsolationReader
 	// Finalize adds the reconciler's finalizer to objects that are created, which saves the reconciler a write. It also
 	// adds it to objects that are updated without it, such as by a replace. Set it only in a process that reconciles
 	// every namespace: without a reconciler, an object with a finalizer cannot be deleted. Defaults to false.
@@ -38,7 +40,7 @@ type webhook struct {
 
 // New returns the handlers of both webhooks by path.
 func New(o Options) map[string]http.Handler {
-	w := &webhook{options: o, authorizer: &authorizer{o.Policy, o.Reviewer, o.Services}}
+	w := &webhook{options: o, authorizer: &authorizer{o.Policy, o.Reviewer, o.Services, o.Isolation}}
 	handler := o.Handler
 	handler.Kind = networkingv1.GroupVersion.WithKind("ExternalService")
 	mutator := admission.Mutator[*networkingv1.ExternalService]{
