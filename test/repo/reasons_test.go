@@ -239,7 +239,7 @@ func TestEachReasonThatIsSetHasARow(t *testing.T) {
 
 // noReasons are words of the code that look like reasons.
 var noReasons = []string{
-	"ChaosPod", "ClusterRebootPolicy", "CronJob", "DaemonSet", "EndpointSlice", "EndpointSlices", "ExternalService", "PodDisruptionBudget",
+	"ChaosPod", "ClusterRebootPolicy", "CronJob", "DaemonSet", "EndpointSlice", "EndpointSlices", "ExternalService", "NetworkPolicy", "PodDisruptionBudget",
 	"PodList", "RebootPolicy", "ReplicaSet", "ServiceAccount", "StatefulSet", // kinds
 	"CrashLoopBackOff", "FailedOver", "InjectFault", "LeftOut", "NotFound", "ToBeDeletedByClusterAutoscaler", "TriggerFired",
 }
