@@ -18,9 +18,11 @@
 //  4. act.go takes traffic off the addresses that must not have it.
 //  5. service.go creates or updates the Service, with the ports that it has, and selector.go removes what Kubernetes made of a
 //     selector that others put on it.
-//  6. replace, in reconcile.go, makes before it breaks: slices by the names that the ports of the Service get, then these
+//  6. networkpolicy.go has the NetworkPolicy, if the spec has one: it allows an address before a slice has it, and until none
+//     has it any more.
+//  7. replace, in reconcile.go, makes before it breaks: slices by the names that the ports of the Service get, then these
 //     ports, and then what is not wanted any more goes.
-//  7. record.go writes the status where a fact has changed, with what the API server refused. status.go and conditions.go
+//  8. record.go writes the status where a fact has changed, with what the API server refused. status.go and conditions.go
 //     make it; events.go has the events of a change, and metrics.go the metrics.
 //
 // controller.go has the options and watches. Lookups and checks run on their own, in the package resolution and in
@@ -39,6 +41,9 @@
 //
 // Every prefix of the writes is safe: what clients reach is never less than what the old spec and the new one have in common.
 // What is temporary, such as a fault or a drain, ends before an object lets go of its Service.
+//
+// While a NetworkPolicy lets pods connect to the addresses of an object alone, no prefix of the writes has an address in a
+// slice that it does not allow.
 //
 // Writes are server-side applies of one field owner. Fields that others have set on our Service, and that apply
 // would leave, are removed first. The package never touches a Service or EndpointSlice of another owner, never
