@@ -57,6 +57,7 @@ func TestRedisFailsOver(t *testing.T) {
 // figure is what a failover has cost.
 type figure struct {
 	event    string
+	promoted time.Duration // until the replica takes writes
 	switched time.Duration // until the Service has the new primary
 	failed   int           // writes until then
 	written  time.Duration // until the first write at the new primary
@@ -78,10 +79,11 @@ func failsOver(t *testing.T, d database) {
 	var table strings.Builder
 	for i, setting := range settings {
 		for _, f := range figures[i] {
-			fmt.Fprintf(&table, "| %s | %s | %.1f s | %d | %.1f s |\n", f.event, setting.name, f.switched.Seconds(), f.failed, f.written.Seconds())
+			fmt.Fprintf(&table, "| %s | %s | %.1f s | %.1f s | %d | %.1f s |\n", f.event, setting.name, f.promoted.Seconds(), f.switched.Seconds(), f.failed, f.written.Seconds())
 		}
 	}
-	t.Logf("\n| what happened | health check | Service switched after | failed writes | first write after |\n| - | - | - | - | - |\n%s", table.String())
+	t.Logf("\n| what happened | health check | promoted after | Service switched after | failed writes | first write after |\n%s%s",
+		"| - | - | - | - | - | - |\n", table.String())
 }
 
 func (s *suite) failsOver(d database, fields string) (figures []figure) {
@@ -98,7 +100,8 @@ func (s *suite) failsOver(d database, fields string) (figures []figure) {
 	for i, r := range d.rounds {
 		began := time.Now()
 		r.begin(from, to)
-		figures = append(figures, s.switches(r.event, published, writes, to, began))
+		promoted := time.Since(began)
+		figures = append(figures, s.switches(figure{event: r.event, promoted: promoted}, published, writes, to, began))
 		if i < len(d.rounds)-1 {
 			s.staysAway(published, from, to, r.end)
 			from, to = to, from
@@ -109,7 +112,7 @@ func (s *suite) failsOver(d database, fields string) (figures []figure) {
 }
 
 // switches waits until the Service has the new primary and nothing else, and a write has arrived there.
-func (s *suite) switches(event string, published *service, writes *writer, to member, began time.Time) figure {
+func (s *suite) switches(f figure, published *service, writes *writer, to member, began time.Time) figure {
 	s.Helper()
 	var at time.Time
 	s.Eventually(func() error {
@@ -121,7 +124,7 @@ func (s *suite) switches(event string, published *service, writes *writer, to me
 		return nil
 	})
 	first := s.arrives(writes, to, at)
-	f := figure{event: event, switched: at.Sub(began), written: first.began.Sub(began)}
+	f.switched, f.written = at.Sub(began), first.began.Sub(began)
 	for _, a := range writes.since(began) {
 		if a.err != nil && a.began.Before(at) {
 			f.failed++

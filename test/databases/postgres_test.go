@@ -57,11 +57,12 @@ func (s *suite) newPostgresPair() (primary, standby member) {
 
 func (p *postgres) at() string { return p.address }
 
-// start returns once the server answers.
+// start returns once the server answers. A standby that waits to connect to its primary again has been promoted as late as
+// wal_retrieve_retry_interval, which is 5s by default.
 func (p *postgres) start() {
 	p.Helper()
 	p.server = p.launch(syscall.SIGQUIT, "postgres", "-D", p.data, "-c", "listen_addresses="+p.local, "-c", "unix_socket_directories=",
-		"-c", "fsync=off", "-c", "shared_buffers=16MB")
+		"-c", "fsync=off", "-c", "shared_buffers=16MB", "-c", "wal_retrieve_retry_interval=100ms")
 	p.Eventually(func() error {
 		p.Must(p.server.failure())
 		_, err := p.query(p.Context(), `SELECT 1`)
@@ -72,11 +73,11 @@ func (p *postgres) start() {
 // fail stops the server at once: it ends no session and writes no checkpoint.
 func (p *postgres) fail() { p.server.stop(syscall.SIGQUIT) }
 
-// takeOver stops the primary, and then promotes this standby.
+// takeOver stops the primary, and then promotes this standby. It returns once this accepts writes.
 func (p *postgres) takeOver(from member) {
 	p.Helper()
 	from.fail()
-	p.run("pg_ctl", "promote", "--pgdata="+p.data, "--no-wait")
+	p.run("pg_ctl", "promote", "--pgdata="+p.data, "--wait")
 }
 
 // returnAsReplica makes the server a standby that accepts connections.
@@ -160,7 +161,7 @@ func (p *postgres) session(ctx context.Context) (session, error) {
 	}, nil
 }
 
-// servePatroni answers at /primary and /replica as the REST API of Patroni does. Each request asks PostgreSQL.
+// servePatroni serves /primary and /replica as the REST API of Patroni does. It asks PostgreSQL at each request.
 func (p *postgres) servePatroni() {
 	local, err := externalnet.LocalPort(netip.MustParseAddrPort(p.address + ":8008"))
 	p.Must(err)

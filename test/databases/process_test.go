@@ -53,11 +53,11 @@ func (s *suite) newHost() host {
 	if os.Geteuid() != 0 {
 		return h
 	}
-	nobody, err := user.Lookup("nobody")
+	found, err := user.Lookup("nobody")
 	s.Must(err)
-	uid, err := strconv.ParseUint(nobody.Uid, 10, 32)
+	uid, err := strconv.ParseUint(found.Uid, 10, 32)
 	s.Must(err)
-	gid, err := strconv.ParseUint(nobody.Gid, 10, 32)
+	gid, err := strconv.ParseUint(found.Gid, 10, 32)
 	s.Must(err)
 	s.Must(os.Chown(h.folder, int(uid), int(gid)))
 	h.account = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}

@@ -11,7 +11,10 @@ import (
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 )
+
+func init() { logging.Disable() } // each failed write is counted
 
 // password is that of the Redis servers.
 const password = "correct-horse"
@@ -98,7 +101,8 @@ func (r *redisServer) checked() int64 {
 
 func (r *redisServer) client() *redis.Client {
 	return redis.NewClient(&redis.Options{
-		Addr: r.address + ":6379", Password: password, Dialer: dial, PoolSize: 1, MaxRetries: -1, Protocol: 2, DisableIdentity: true,
+		Addr: r.address + ":6379", Password: password, Dialer: dial, PoolSize: 1,
+		MaxRetries: -1, DialerRetries: 1, Protocol: 2, DisableIdentity: true,
 	})
 }
 
