@@ -11,10 +11,7 @@ import (
 	"syscall"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/logging"
 )
-
-func init() { logging.Disable() } // each failed write is counted
 
 // password is that of the Redis servers.
 const password = "correct-horse"

@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/redis/go-redis/v9/logging"
+
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
@@ -15,7 +17,10 @@ var (
 	open  = framework.Shared(openReplicas)
 )
 
-func TestMain(m *testing.M) { os.Exit(tests.Main(m)) }
+func TestMain(m *testing.M) {
+	logging.Disable() // of Redis: each write that fails is counted
+	os.Exit(tests.Main(m))
+}
 
 func openReplicas() (*framework.Cluster, error) { return tests.OpenReplicas(framework.Options{}) }
 
