@@ -32,7 +32,7 @@ func (s *suite) program(name string) string {
 	return path
 }
 
-// host is a server that databases run on, as a user without rights: PostgreSQL refuses to run as root.
+// host is a server that databases run on, as the user of the package postgresql: it refuses to run as root.
 type host struct {
 	*suite
 	address string // outside
@@ -53,7 +53,7 @@ func (s *suite) newHost() host {
 	if os.Geteuid() != 0 {
 		return h
 	}
-	found, err := user.Lookup("nobody")
+	found, err := user.Lookup("postgres")
 	s.Must(err)
 	uid, err := strconv.ParseUint(found.Uid, 10, 32)
 	s.Must(err)
