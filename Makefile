@@ -28,7 +28,7 @@ PACKAGES       := ./...
 # One set of flags for every build, so that all share the build cache.
 GOFLAGS  := -trimpath
 LDFLAGS  := -s -w -X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Version=$(VERSION) -X github.com/fairlead-dev/fairlead/cmd/fairlead/version.Commit=$(COMMIT)
-MODULES  := . test test/cluster test/certmanager test/argocd test/argorollouts test/chart test/definitions test/monitoring test/install test/browser
+MODULES  := . test test/cluster test/certmanager test/argocd test/argorollouts test/chart test/definitions test/monitoring test/install test/browser test/databases
 export CGO_ENABLED = 0
 export FAIRLEAD_KUBERNETES = $(KUBERNETES)
 # What rapid generates has the seed of the samples, so that a run can be repeated; a long run draws its own.
@@ -73,7 +73,7 @@ test: test-unit build control-plane ## Rings 1 and 2, a quarter of an hour: what
 
 .PHONY: test-all
 test-all: export TAGS := -tags=nightly
-test-all: test-unit build control-plane ## All rings: every test but those of test-browser. FAIRLEAD_TEST_LONG=1 runs the whole of each matrix, FAIRLEAD_TEST_SEED=<date> the sample of another day.
+test-all: test-unit build control-plane ## All rings: every test but those of test-browser and test-databases. FAIRLEAD_TEST_LONG=1 runs the whole of each matrix, FAIRLEAD_TEST_SEED=<date> the sample of another day.
 	@cd test/argorollouts && GOFLAGS= go build -trimpath -ldflags="-s -w" -o $(BIN)/argorollouts github.com/argoproj/argo-rollouts/cmd/rollouts-controller
 	@$(MAKE) --no-print-directory EVERY=./... test-suites test-modules
 
@@ -100,6 +100,10 @@ test-modules: test-install
 test-browser: build control-plane ## Open the pages of fairlead ui in Chromium, which has to be installed. Its rules of accessibility are those of axe-core, which npm gets once.
 	@test -e $(BIN)/axe/package/axe.min.js || { mkdir -p $(BIN)/axe && cd $(BIN)/axe && npm pack --silent $(AXE) && tar -xzf axe-core-*.tgz package/axe.min.js && rm axe-core-*.tgz; }
 	cd test/browser && $(GOTESTSUM) -ldflags=-w -count=1
+
+.PHONY: test-databases
+test-databases: build control-plane ## Fail PostgreSQL and Redis over under a client that writes, and print what it costs. Needs Linux, and Debian's postgresql and redis-server.
+	cd test/databases && go test $(GOFLAGS) -vet=off -ldflags=-w -count=1 -timeout 30m -v .
 
 .PHONY: test-reloader
 test-reloader: build control-plane ## Run the end-to-end suite of stakater/Reloader, its code untouched, against the operator. RELOADER=<checkout>; REPLACE='MODULE=FOLDER' stands for a module that the proxy lacks; SUITE='--suites=core --focus=CronJob' runs a part.

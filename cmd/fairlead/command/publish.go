@@ -14,9 +14,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
@@ -36,8 +38,20 @@ const (
 
 var publishChecks = []string{checkTCP, checkHTTP, checkHTTPS, checkGRPC, checkNone}
 
+// What --patroni and --redis are in the place of --check.
+const (
+	checkPatroni = "patroni"
+	checkRedis   = "redis"
+)
+
+// patroniPort is that of the REST API of Patroni.
+const patroniPort = 8008
+
+// memberInterval is how often a member is checked, whatever its role: a replica that is promoted must be found soon.
+const memberInterval = 2 * time.Second
+
 // publishFlags are those of the command.
-type publishFlags struct{ name, namespace, check, path, format string }
+type publishFlags struct{ name, namespace, check, path, patroni, redis, secret, format string }
 
 func publishCommand(o Options) *cobra.Command {
 	f := publishFlags{check: checkTCP, format: inspectYAML}
@@ -50,10 +64,15 @@ kubectl apply, or put it into Git.
 Each HOST is a DNS name or an address, and the first PORT is that of the Service. Of several, each is a
 standby of those before it, where --check is not none. What is printed passes fairlead vet.
 
+--patroni and --redis name the members of one database, with the port of the last for all that have none.
+The member that is the primary by its own word is published, and failback is Manual.
+
 The exit code is 0 where it was printed, and 2 where the command line is wrong.`,
 		Example: strings.ReplaceAll(`  fairlead publish db.example.com:5432 | kubectl apply -f -
   fairlead publish 192.0.2.10:5432 192.0.2.20:5432 --name=billing-db -n shop
-  fairlead publish api.example.com:443 --check=https --path=/healthz`, "fairlead publish", o.Program+" publish"),
+  fairlead publish api.example.com:443 --check=https --path=/healthz
+  fairlead publish --patroni=db1.example.com,db2.example.com,db3.example.com:5432 --name=orders-db
+  fairlead publish --redis=192.0.2.30,192.0.2.31:6379 --redis-secret=redis --name=sessions`, "fairlead publish", o.Program+" publish"),
 		RunE: func(command *cobra.Command, args []string) error {
 			if err := f.run(command, args); err != nil {
 				return &exit{exitUnread, fmt.Errorf("publish: %w; `%s publish --help` has examples", err, o.Program)}
@@ -70,6 +89,9 @@ The exit code is 0 where it was printed, and 2 where the command line is wrong.`
 	set.StringVarP(&f.namespace, "namespace", "n", "", "Namespace in the manifest. Empty: none, so that kubectl apply decides.")
 	set.StringVar(&f.check, "check", f.check, "Health check. One of: "+strings.Join(publishChecks, ", ")+".")
 	set.StringVar(&f.path, "path", "", "Path of a check by http or https. Empty: /.")
+	set.StringVar(&f.patroni, "patroni", "", "Members of PostgreSQL under Patroni, as HOST,HOST:PORT. Each is asked for /primary at its port 8008.")
+	set.StringVar(&f.redis, "redis", "", "Members of Redis, as HOST,HOST:PORT. Each is asked for its ROLE.")
+	set.StringVar(&f.secret, "redis-secret", "", "Secret with the key password, for AUTH before ROLE. Empty: no AUTH.")
 	set.StringVarP(&f.format, "output", "o", f.format, "Output format. One of: yaml, json.")
 	complete(command, "check", publishChecks...)
 	complete(command, "output", inspectYAML, inspectJSON)
@@ -78,10 +100,21 @@ The exit code is 0 where it was printed, and 2 where the command line is wrong.`
 
 // run prints the manifest, unless vet would refuse it.
 func (f *publishFlags) run(command *cobra.Command, args []string) error {
+	if f.patroni != "" || f.redis != "" {
+		if len(args) > 0 || f.patroni != "" && f.redis != "" || command.Flags().Changed("check") {
+			return errors.New("give one of HOST:PORT, --patroni and --redis, and --check with the first alone")
+		}
+		f.check, args = checkPatroni, members(f.patroni)
+		if f.redis != "" {
+			f.check, args = checkRedis, members(f.redis)
+		}
+	}
 	switch {
+	case f.secret != "" && f.check != checkRedis:
+		return errors.New("--redis-secret is for --redis")
 	case len(args) == 0:
 		return errors.New("give HOST:PORT, such as db.example.com:5432")
-	case !slices.Contains(publishChecks, f.check):
+	case !f.hasMembers() && !slices.Contains(publishChecks, f.check):
 		return fmt.Errorf("--check %q: must be one of %s", f.check, strings.Join(publishChecks, ", "))
 	case f.path != "" && f.check != checkHTTP && f.check != checkHTTPS:
 		return fmt.Errorf("--path is for --check=http or https, and not for %s", f.check)
@@ -122,6 +155,9 @@ func (f *publishFlags) service(args []string) (*networkingv1.ExternalService, er
 		ObjectMeta: metav1.ObjectMeta{Name: f.name, Namespace: f.namespace},
 	}
 	s.Spec.HealthCheck = f.healthCheck()
+	if f.hasMembers() {
+		s.Spec.Failover = &networkingv1.Failover{Failback: ptr.To(networkingv1.FailbackManual)}
+	}
 	for i, argument := range args {
 		if !plainAddress.MatchString(argument) {
 			return nil, fmt.Errorf("argument %d is not HOST:PORT, such as db.example.com:5432: leave out the scheme, user, password and path", i+1)
@@ -130,11 +166,10 @@ func (f *publishFlags) service(args []string) (*networkingv1.ExternalService, er
 		if err != nil {
 			return nil, err
 		}
-		endpoint.Name = "primary"
+		endpoint.Name = f.endpointName(i)
 		if i == 0 {
 			s.Spec.Ports = []networkingv1.ServicePort{{Name: f.portName(), Port: port}}
 		} else {
-			endpoint.Name = "standby-" + strconv.Itoa(i)
 			if port != s.Spec.Ports[0].Port {
 				endpoint.Ports = []networkingv1.EndpointPort{{Name: s.Spec.Ports[0].Name, Port: port}}
 			}
@@ -151,6 +186,35 @@ func (f *publishFlags) service(args []string) (*networkingv1.ExternalService, er
 		return nil, errors.New("give the Service a name with --name: none can be derived from an address, or from a label such as 1db")
 	}
 	return s, nil
+}
+
+// hasMembers is whether the endpoints are members of a database, of which any may be the primary.
+func (f *publishFlags) hasMembers() bool { return f.patroni != "" || f.redis != "" }
+
+// members returns HOST:PORT of each member in a list, with the port of the last where one has none.
+func members(list string) []string {
+	all := strings.Split(list, ",")
+	_, port, err := net.SplitHostPort(all[len(all)-1])
+	if err != nil {
+		return all // whose reader says what is wrong
+	}
+	for i, member := range all {
+		if _, _, err := net.SplitHostPort(member); err != nil {
+			all[i] = member + ":" + port
+		}
+	}
+	return all
+}
+
+func (f *publishFlags) endpointName(i int) string {
+	switch {
+	case f.hasMembers():
+		return "member-" + strconv.Itoa(i)
+	case i == 0:
+		return "primary"
+	default:
+		return "standby-" + strconv.Itoa(i)
+	}
 }
 
 // serviceName returns the first label of a DNS name as the name of a Service, or "" where it cannot be one. A label of DNS
@@ -186,10 +250,14 @@ func endpointOf(argument string) (*networkingv1.Endpoint, int32, error) {
 
 // portName is the name of the port of the Service, by what is known of its protocol.
 func (f *publishFlags) portName() string {
-	if f.check == checkNone {
+	switch f.check {
+	case checkNone:
 		return checkTCP
+	case checkPatroni:
+		return "postgres"
+	default:
+		return f.check
 	}
-	return f.check
 }
 
 // healthCheck returns what --check names; nil for none.
@@ -202,6 +270,10 @@ func (f *publishFlags) healthCheck() *networkingv1.HealthCheck {
 		h.GRPC = &common.GRPCAction{}
 	case checkNone:
 		return nil
+	case checkPatroni:
+		h.HTTPGet = &common.HTTPGetAction{Port: ptr.To(intstr.FromInt32(patroniPort)), Path: ptr.To("/primary")}
+	case checkRedis:
+		h.TCPSocket = &common.TCPSocketAction{Steps: redisSteps(f.secret)}
 	default:
 		h.HTTPGet = &common.HTTPGetAction{}
 		if f.path != "" {
@@ -211,5 +283,19 @@ func (f *publishFlags) healthCheck() *networkingv1.HealthCheck {
 			h.HTTPGet.Scheme = ptr.To(common.SchemeHTTPS)
 		}
 	}
+	if f.hasMembers() {
+		h.Interval, h.UnhealthyInterval = ptr.To(common.DurationOf(memberInterval)), ptr.To(common.DurationOf(memberInterval))
+	}
 	return h
+}
+
+// redisSteps succeed at a master, with the key password of a Secret unless that is "".
+func redisSteps(secret string) []common.TCPStep {
+	role := common.TCPStep{Send: `ROLE\r\n`, Expect: "master"}
+	if secret == "" {
+		return []common.TCPStep{role}
+	}
+	return []common.TCPStep{{SendFrom: &common.SendSource{
+		Prefix: "AUTH ", SecretKeyRef: common.SecretKeyReference{Name: secret, Key: "password"}, Suffix: `\r\n`,
+	}, Expect: "+OK"}, role}
 }

@@ -12,14 +12,18 @@ import (
 
 func TestWhatPublishPrintsPassesVet(t *testing.T) {
 	for line, want := range map[string][]string{
-		"db.example.com:5432":                                             {"\n  name: db\n", "dns:\n      name: db.example.com", "tcpSocket: {}", "name: tcp\n    port: 5432"},
-		"DB.example.com.:5432 --check=grpc":                               {"name: db.example.com", "grpc: {}"},
-		"192.0.2.10:5432 192.0.2.20:6432 --name=billing-db -n shop":       {"name: billing-db\n  namespace: shop", "- 192.0.2.20", "priority: 1", "port: 6432"},
-		"[2001:db8::1]:443 --name=a --check=https --path=/healthz":        {"2001:db8::1", "path: /healthz", "scheme: HTTPS", "name: https"},
-		"a.example.com:80 b.example.com:80 c.example.com:80 --check=http": {"httpGet: {}", "standby-2", "priority: 2"},
-		"a.example.com:80 b.example.com:80 --check=none":                  {"standby-1"},
-		"db_eu.example.com:5432":                                          {"\n  name: db-eu\n", "name: db_eu.example.com"},
-		"db.example.com:5432 -o json":                                     {`"kind": "ExternalService"`},
+		"db.example.com:5432":                                                {"\n  name: db\n", "dns:\n      name: db.example.com", "tcpSocket: {}", "name: tcp\n    port: 5432"},
+		"DB.example.com.:5432 --check=grpc":                                  {"name: db.example.com", "grpc: {}"},
+		"192.0.2.10:5432 192.0.2.20:6432 --name=billing-db -n shop":          {"name: billing-db\n  namespace: shop", "- 192.0.2.20", "priority: 1", "port: 6432"},
+		"[2001:db8::1]:443 --name=a --check=https --path=/healthz":           {"2001:db8::1", "path: /healthz", "scheme: HTTPS", "name: https"},
+		"a.example.com:80 b.example.com:80 c.example.com:80 --check=http":    {"httpGet: {}", "standby-2", "priority: 2"},
+		"a.example.com:80 b.example.com:80 --check=none":                     {"standby-1"},
+		"db_eu.example.com:5432":                                             {"\n  name: db-eu\n", "name: db_eu.example.com"},
+		"--patroni=db1.example.com,db2.example.com,192.0.2.3:5432 --name=db": {"port: 8008", "path: /primary", "name: postgres\n    port: 5432", "unhealthyInterval: 2s", "failback: Manual", "member-2", "priority: 2"},
+		"--patroni=db1.example.com:5432,db2.example.com:5433":                {"\n  name: db1\n", "port: 5433"},
+		"--redis=192.0.2.1,[2001:db8::1]:6379 --name=sessions":               {"name: redis\n    port: 6379", `send: ROLE\r\n`, "expect: master", "2001:db8::1"},
+		"--redis=a.example.com:6379 --redis-secret=login":                    {"name: login", "key: password", "prefix: 'AUTH '", "expect: +OK"},
+		"db.example.com:5432 -o json":                                        {`"kind": "ExternalService"`},
 	} {
 		code, stdout, stderr := runCommand(t, append([]string{"publish"}, strings.Fields(line)...)...)
 		if code != 0 || strings.Contains(stdout, "status") || strings.Contains(stdout, "creationTimestamp") {
@@ -46,7 +50,7 @@ func TestNoPasswordThatIsTypedIsRepeated(t *testing.T) {
 		"user:hunter2@db.example.com:5432", "user:hunter2@db", "host=db.example.com password=hunter2 port=5432", "postgres://user:p%40hunter2@db:5432",
 		"postgres://user:p@s/hunter2@db:5432", "//user:hunter2@db:5432",
 	} {
-		for _, arguments := range [][]string{{"publish", typed}, {"publish", "db.example.com:5432", typed}, {"publish", "db.example.com:1", "--name", typed}, {"why", typed}, {"vet", typed}, {typed}} {
+		for _, arguments := range [][]string{{"publish", typed}, {"publish", "db.example.com:5432", typed}, {"publish", "--patroni", typed}, {"publish", "--redis", typed}, {"publish", "db.example.com:1", "--name", typed}, {"why", typed}, {"vet", typed}, {typed}} {
 			if strings.Contains(typed, " ") && arguments[0] != "publish" {
 				continue // a message without quotes does not tell where a password with spaces ends
 			}
@@ -83,6 +87,15 @@ func TestWhatCannotBePublishedIsOneLineWithARemedy(t *testing.T) {
 		"127.0.0.1:1 --name=a":            "spec.endpoints[0].addresses[0]",
 		"db.example.com:1 --name=Billing": "metadata.name",
 		"db.example.com:1 --port=1":       "--port",
+
+		"db.example.com:1 --redis=a.example.com:1":          "one of HOST:PORT, --patroni and --redis",
+		"--patroni=a.example.com:1 --redis=b.example.com:1": "one of HOST:PORT, --patroni and --redis",
+		"--patroni=a.example.com:1 --check=tcp":             "--check with the first alone",
+		"--patroni=a.example.com,b.example.com":             "HOST:PORT",
+		"--patroni=a.example.com:1 --path=/a":               "--path is for",
+		"--patroni=a.example.com:1 --redis-secret=a":        "--redis-secret is for --redis",
+		"db.example.com:1 --check=patroni":                  `--check "patroni"`,
+		"--redis=a.example.com:1 --redis-secret=A_b":        "secretKeyRef.name",
 	} {
 		code, stdout, stderr := runCommand(t, append([]string{"publish"}, strings.Fields(line)...)...)
 		if code != 2 || stdout != "" || strings.Count(stderr, "\n") != 1 || !strings.Contains(stderr, want) {
