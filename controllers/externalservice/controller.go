@@ -195,9 +195,9 @@ var (
 	_ endpoints.Policy = (*egress.Policy)(nil)
 )
 
-// Cache returns what the cache holds for the controller: of Services and NetworkPolicies only its own, and of EndpointSlices all but those that
-// Kubernetes makes of selectors, so that memory does not grow with the cluster. The others are few: our own, those that are
-// made by hand, and those that mirror v1/Endpoints.
+// Cache returns what the cache holds for the controller: of Services and NetworkPolicies only its own, and of EndpointSlices all
+// but those that Kubernetes makes of selectors, so that memory does not grow with the cluster. The others are few: our own,
+// those that are made by hand, and those that mirror v1/Endpoints.
 func Cache() map[client.Object]cache.ByObject {
 	return map[client.Object]cache.ByObject{
 		&corev1.Service{}: {

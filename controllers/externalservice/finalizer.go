@@ -231,6 +231,23 @@ func (r *Reconciler) undo(
 	return w, false
 }
 
+// undoInvalid ends what a fault does to an object whose spec is not valid any more, and returns the slices after that. Without
+// its Service there is nothing to undo.
+func (r *Reconciler) undoInvalid(
+	ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, state *objectState, refused *refusals,
+) (left []*discoveryv1.EndpointSlice, unsynced bool) {
+	if !es.Status.Fault.Lasts() {
+		return current, false
+	}
+	service := &corev1.Service{}
+	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), service); err != nil || !rules.BelongsTo(service, es) {
+		refused.add(client.IgnoreNotFound(err))
+		return current, false
+	}
+	w, unsynced := r.undo(ctx, es, service, current, state, refused)
+	return w.current(), unsynced
+}
+
 // changeFinalizer writes nothing but the finalizers. The resource version guards the list, which a merge patch
 // replaces as a whole.
 func (r *Reconciler) changeFinalizer(ctx context.Context, es *networkingv1.ExternalService, change func(client.Object, string) bool) error {

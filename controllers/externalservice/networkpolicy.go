@@ -67,14 +67,18 @@ func (r *reconciliation) destinations(current []*discoveryv1.EndpointSlice) publ
 	return to
 }
 
-// widen has the NetworkPolicy allow each address that is known, besides all that it allows: long before most are published.
+// widen has the NetworkPolicy allow each address that is known, besides all that it allows: long before most are published. One
+// that the spec does not have any more goes.
 func (r *reconciliation) widen(ctx context.Context) {
-	if r.es.Spec.NetworkPolicy == nil || r.isStale || r.service == nil {
-		return
+	switch {
+	case r.isStale || r.service == nil:
+	case r.es.Spec.NetworkPolicy == nil:
+		r.removeNetworkPolicy(ctx)
+	default:
+		to := r.destinations(r.current)
+		to.AddAll(publication.DestinationsIn(r.policy))
+		r.applyNetworkPolicy(ctx, to)
 	}
-	to := r.destinations(r.current)
-	to.AddAll(publication.DestinationsIn(r.policy))
-	r.applyNetworkPolicy(ctx, to)
 }
 
 // allow has the NetworkPolicy allow what a slice has and no slice had before, which is written after that. The error is
@@ -87,27 +91,43 @@ func (r *reconciliation) allow(ctx context.Context, s *publication.Slice) error 
 	if to.HasAll(wanted) {
 		return nil
 	}
-	to.AddAll(wanted)
-	if r.applyNetworkPolicy(ctx, to); r.isNetworkPolicyRefused {
+	if to.AddAll(wanted); r.es.Spec.NetworkPolicy == nil {
+		r.removeNetworkPolicy(ctx)
+	} else {
+		r.applyNetworkPolicy(ctx, to)
+	}
+	if r.isNetworkPolicyRefused {
 		return errNotAllowed
 	}
 	return nil
 }
 
-// narrow has the NetworkPolicy allow what is left, once no slice has the rest, and removes one that is not wanted.
+// narrow has the NetworkPolicy allow what is left, once no slice has the rest.
 func (r *reconciliation) narrow(ctx context.Context) {
-	switch {
-	case r.isStale || r.service == nil:
-	case r.es.Spec.NetworkPolicy != nil:
+	if !r.isStale && r.service != nil && r.es.Spec.NetworkPolicy != nil {
 		r.applyNetworkPolicy(ctx, r.destinations(r.held()))
-	case r.policy != nil:
-		err := r.Client.Delete(ctx, r.policy.DeepCopy(), client.Preconditions{UID: &r.policy.UID, ResourceVersion: &r.policy.ResourceVersion})
-		if err = client.IgnoreNotFound(err); err == nil {
-			r.state.recordWrite(r.policy.Name, "", r.Now())
-			r.policy = nil
-		}
-		r.refusals.add(err)
 	}
+}
+
+// isLimited reports whether pods may be limited to what a NetworkPolicy allows. A dry run that there is not yet limits none.
+func (r *reconciliation) isLimited() bool {
+	of := r.es.Spec.NetworkPolicy
+	return r.policy != nil || of != nil && !*of.DryRun
+}
+
+// removeNetworkPolicy removes the NetworkPolicy, if there is one.
+func (r *reconciliation) removeNetworkPolicy(ctx context.Context) {
+	if r.policy == nil || r.isNetworkPolicyRefused {
+		return
+	}
+	err := r.Client.Delete(ctx, r.policy.DeepCopy(), client.Preconditions{UID: &r.policy.UID, ResourceVersion: &r.policy.ResourceVersion})
+	if client.IgnoreNotFound(err) != nil {
+		r.isNetworkPolicyRefused = true
+		r.refusals.add(fmt.Errorf("delete NetworkPolicy %s: %w", r.policy.Name, err))
+		return
+	}
+	r.state.recordWrite(r.policy.Name, "", r.Now())
+	r.policy = nil
 }
 
 // held returns the slices as they are now.
@@ -136,7 +156,9 @@ func (r *reconciliation) applyNetworkPolicy(ctx context.Context, to publication.
 
 // writeNetworkPolicy applies a NetworkPolicy of an ExternalService and returns it as it is then. One that the cache does not
 // have may have lost its labels.
-func (r *Reconciler) writeNetworkPolicy(ctx context.Context, name string, current, wanted *netv1.NetworkPolicy) (*netv1.NetworkPolicy, error) {
+func (r *Reconciler) writeNetworkPolicy(
+	ctx context.Context, name string, current, wanted *netv1.NetworkPolicy,
+) (*netv1.NetworkPolicy, error) {
 	given, err := publication.NetworkPolicyConfiguration(wanted)
 	if err != nil {
 		return nil, err

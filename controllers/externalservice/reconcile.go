@@ -72,9 +72,9 @@ func (r *Reconciler) publish(ctx context.Context, es *networkingv1.ExternalServi
 }
 
 // run has the steps, in the order of their urgency: what takes traffic off an address or ends a fault, what is added, and the
-// status. The NetworkPolicy allows an address before a slice has it, and until none has. The status has the words of each that the API server refused. Each is on its own: its errors are collected, and stop no
-// other, except that slices need a Service that is ours, a Service becomes ours once the finalizer is there, and its ports
-// change once slices have them.
+// status, which has the words of each that the API server refused. The NetworkPolicy allows an address before a slice has it,
+// and until none has. Each step is on its own: its errors are collected, and stop no other, except that slices need a Service
+// that is ours, a Service becomes ours once the finalizer is there, and its ports change once slices have them.
 func (r *reconciliation) run(ctx context.Context) (reconcile.Result, error) {
 	r.decide(ctx)
 	r.withdraw(ctx)
@@ -234,7 +234,7 @@ func (r *reconciliation) withdraw(ctx context.Context) {
 		held = endpoints.HeldIn(r.es, r.current, r.Policy, true)
 	}
 	r.writer = r.newSliceWriter(r.service, r.current, r.decided.Fitness(r.input.Observed.Endpoints, held), r.state, &r.refusals)
-	if of := r.es.Spec.NetworkPolicy; of != nil && !*of.DryRun {
+	if r.isLimited() {
 		r.writer.allow = r.allow
 	}
 	if r.service != nil {
@@ -382,32 +382,4 @@ func (r *Reconciler) reconcileSuspended(
 	}
 	state.refused = 0
 	return reconcile.Result{}, r.writeStatus(ctx, es, update)
-}
-
-// undoInvalid ends what a fault does to an object whose spec is not valid any more, and returns the slices after that. Without
-// its Service there is nothing to undo.
-func (r *Reconciler) undoInvalid(
-	ctx context.Context, es *networkingv1.ExternalService, current []*discoveryv1.EndpointSlice, state *objectState, refused *refusals,
-) (left []*discoveryv1.EndpointSlice, unsynced bool) {
-	if !es.Status.Fault.Lasts() {
-		return current, false
-	}
-	service := &corev1.Service{}
-	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(es), service); err != nil || !rules.BelongsTo(service, es) {
-		refused.add(client.IgnoreNotFound(err))
-		return current, false
-	}
-	w, unsynced := r.undo(ctx, es, service, current, state, refused)
-	return w.current(), unsynced
-}
-
-// stopChecks stops lookups and checks of an object, and keeps of its state what has become of writes.
-func (r *Reconciler) stopChecks(es *networkingv1.ExternalService) *objectState {
-	key := client.ObjectKeyFromObject(es)
-	r.Resolution.Forget(key)
-	r.Probes.Forget(key)
-	r.metrics.drop(key)
-	state := r.states.Get(es)
-	*state = objectState{failover: failover.State{FirstSeen: r.Now()}, writes: state.writes, refused: state.refused}
-	return state
 }

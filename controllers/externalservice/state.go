@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/recorder"
 
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/endpoints"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/failover"
 	"github.com/fairlead-dev/fairlead/controllers/externalservice/publication"
@@ -145,6 +146,17 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.Probes.Forget(key)
 	r.states.Forget(key)
 	r.metrics.drop(key)
+}
+
+// stopChecks stops lookups and checks of an object, and keeps of its state what has become of writes.
+func (r *Reconciler) stopChecks(es *networkingv1.ExternalService) *objectState {
+	key := client.ObjectKeyFromObject(es)
+	r.Resolution.Forget(key)
+	r.Probes.Forget(key)
+	r.metrics.drop(key)
+	state := r.states.Get(es)
+	*state = objectState{failover: failover.State{FirstSeen: r.Now()}, writes: state.writes, refused: state.refused}
+	return state
 }
 
 // forgetStatus drops what is kept of the status of an object that is gone.

@@ -117,7 +117,8 @@ func checkedOf(spec *networkingv1.ExternalServiceSpec) any {
 
 // setPublished sets that the spec is published.
 func (u *statusUpdate) setPublished(
-	es *networkingv1.ExternalService, service *corev1.Service, o *failover.Observation, d *failover.Choice, sliceCount int, foreignSlices []string,
+	es *networkingv1.ExternalService, service *corev1.Service, o *failover.Observation, d *failover.Choice, sliceCount int,
+	foreignSlices []string,
 ) {
 	u.status.PublishedSpec = u.spec
 	u.setReady(es, o, d, service, sliceCount, foreignSlices)

@@ -78,8 +78,9 @@ func Service(es *networkingv1.ExternalService, ports []corev1.ServicePort) *core
 
 // setFields sets the fields that the spec has: server-side apply owns no others.
 func setFields(spec *corev1ac.ServiceSpecApplyConfiguration, of *networkingv1.ServiceTemplate) {
-	spec.SessionAffinity, spec.InternalTrafficPolicy, spec.TrafficDistribution = of.SessionAffinity, of.InternalTrafficPolicy, of.TrafficDistribution
-	spec.PublishNotReadyAddresses, spec.IPFamilies = of.PublishNotReadyAddresses, of.IPFamilies
+	spec.SessionAffinity, spec.InternalTrafficPolicy = of.SessionAffinity, of.InternalTrafficPolicy
+	spec.TrafficDistribution, spec.IPFamilies = of.TrafficDistribution, of.IPFamilies
+	spec.PublishNotReadyAddresses = of.PublishNotReadyAddresses
 	if d := of.SessionAffinityTimeout; d != nil {
 		spec.WithSessionAffinityConfig(corev1ac.SessionAffinityConfig().WithClientIP(
 			corev1ac.ClientIPConfig().WithTimeoutSeconds(int32(d.Or(0) / time.Second))))
@@ -134,7 +135,8 @@ func ServiceMatches(current *corev1.Service, es *networkingv1.ExternalService, p
 	wanted := Service(es, ports)
 	return !metav1.IsControlledBy(current, es) && current.Annotations[rules.OwnerAnnotation] == string(es.UID) &&
 		containsAll(current.Labels, wanted.Labels) && containsAll(current.Annotations, wanted.Annotations) &&
-		current.Spec.Type == *wanted.Spec.Type && len(current.Spec.Selector) == 0 && PortsMatch(current, wanted) && len(driftedFields(current, es)) == 0
+		current.Spec.Type == *wanted.Spec.Type && len(current.Spec.Selector) == 0 && PortsMatch(current, wanted) &&
+		len(driftedFields(current, es)) == 0
 }
 
 // PortsMatch reports whether the ports of a Service are those that are wanted.

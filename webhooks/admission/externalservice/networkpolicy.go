@@ -73,7 +73,9 @@ func (r isolationReader) NetworkPolicies(ctx context.Context, namespace string) 
 
 // networkPolicy requires the rights to what the operator does with the NetworkPolicy, where this write decides about that.
 // It warns of the pods that lose all other egress.
-func (a *authorizer) networkPolicy(ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService) ([]string, field.ErrorList) {
+func (a *authorizer) networkPolicy(
+	ctx context.Context, req admission.Request, obj, old *networkingv1.ExternalService,
+) ([]string, field.ErrorList) {
 	if !allowsOtherwise(obj, old) {
 		return nil, nil
 	}
@@ -90,7 +92,8 @@ func (a *authorizer) networkPolicy(ctx context.Context, req admission.Request, o
 		errs = append(errs, a.require(ctx, req, path, right, fmt.Sprintf(
 			"%s %s in namespace %q, which the operator would do; ask for that right, or leave networkPolicy as it is", verb, what, req.Namespace))...)
 	}
-	if len(errs) > 0 || obj.Spec.NetworkPolicy == nil || old != nil && equality.Semantic.DeepEqual(obj.Spec.NetworkPolicy, old.Spec.NetworkPolicy) {
+	isAsBefore := old != nil && equality.Semantic.DeepEqual(obj.Spec.NetworkPolicy, old.Spec.NetworkPolicy)
+	if len(errs) > 0 || obj.Spec.NetworkPolicy == nil || isAsBefore {
 		return nil, errs
 	}
 	return a.isolated(ctx, req.Namespace, name, obj.Spec.NetworkPolicy), nil
