@@ -98,8 +98,8 @@ func (r *Reconciler) check(
 ) bool {
 	h, at := es.Spec.HealthCheck, field.NewPath("healthCheck")
 	if slices.Contains(r.WebhookExemptNamespaces, es.Namespace) && slices.ContainsFunc(rules.CheckSecrets(at, &h.Check), isCredential) {
-		o.UncheckedReason = "nothing is checked: no admission webhook is called in namespace " + es.Namespace +
-			", so it is not known whether the writer of the object may read the credentials of healthCheck; leave sendFrom and clientCertificateSecretName out"
+		o.UncheckedReason = "nothing is checked: in namespace " + es.Namespace +
+			" no admission webhook asks whether the writer may read the credentials of healthCheck; leave sendFrom and clientCertificateSecretName out"
 		return false
 	}
 	content := r.secrets.Of(ctx, es.Namespace, at, &h.Check, time.Time{})

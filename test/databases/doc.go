@@ -6,5 +6,5 @@
 //
 // It needs the servers of the Debian packages postgresql and redis-server. It plays them on loopback addresses of Linux.
 //
-// A ring of its own, `make test-databases`: it takes these programs, and it measures times of which some are half a minute.
+// A ring of its own, `make test-databases`: it takes these programs, and it measures times of up to half a minute.
 package databases

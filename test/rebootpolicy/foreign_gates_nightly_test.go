@@ -84,7 +84,7 @@ func TestAGateOnAKindOfAnotherProjectNeedsTheRightOfItsWriterAndOfTheOperator(t 
 	s.KubectlWith(valvesRole, "apply", "-f", "-")
 	closed("Valve main does not exist")
 	s.Make("{apiVersion: plant.example.com/v1, kind: Valve, metadata: {name: main}}")
-	closed("Valve main has no condition Ready, so it is not known whether it is current: set the type of a condition")
+	closed("Valve main has no condition Ready, which would say whether it is current: set the type of a condition")
 	s.restarted(deployment, "web", 0)
 	ready := func(status string) {
 		s.Helper()

@@ -188,7 +188,7 @@ func (f *publishFlags) service(args []string) (*networkingv1.ExternalService, er
 	return s, nil
 }
 
-// hasMembers is whether the endpoints are members of a database, of which any may be the primary.
+// hasMembers reports whether the endpoints are members of a database, each a possible primary.
 func (f *publishFlags) hasMembers() bool { return f.patroni != "" || f.redis != "" }
 
 // members returns HOST:PORT of each member in a list, with the port of the last where one has none.

@@ -138,7 +138,7 @@ func (s servedKinds) isAbsent(err error) (schema.GroupVersionKind, bool) {
 var errNotServed = errors.New("the API server does not serve it")
 
 // checkServed returns nil if a kind is served, and errNotServed if its CRD is not installed. Any other error means that
-// it is not known.
+// discovery failed.
 func checkServed(in cluster.Cluster, kind client.Object) error {
 	gvk, err := apiutil.GVKForObject(kind, in.GetScheme())
 	if err != nil {

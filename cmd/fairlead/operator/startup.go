@@ -270,5 +270,5 @@ func (s *startup) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	for _, one := range status.Facts {
 		fmt.Fprintf(table, "%s\t%s\n", one.Name, one.Value)
 	}
-	_ = table.Flush()
+	_ = table.Flush() // an error means that the client is gone
 }

@@ -60,7 +60,7 @@ func notCurrent(object *unstructured.Unstructured, name string) string {
 		return ""
 	}
 	if c, found := find(object, common.ConditionReady); !found || c.status != metav1.ConditionTrue {
-		return name + " has no condition Ready, so it is not known whether it is current: set the type of a condition"
+		return name + " has no condition Ready, which would say whether it is current: set the type of a condition"
 	} else if c.isOutdated(object.GetGeneration()) {
 		return fmt.Sprintf("%s: condition Ready is of generation %d, and the spec of generation %d", name, c.generation, object.GetGeneration())
 	}
@@ -78,8 +78,8 @@ func inParentheses(reason string) string {
 type condition struct {
 	status     metav1.ConditionStatus
 	reason     string
-	since      time.Time // the lastTransitionTime; zero if it is not known
-	generation int64     // the observedGeneration; 0 if it is not known
+	since      time.Time // the lastTransitionTime; zero if it is absent
+	generation int64     // the observedGeneration; 0 if it is absent
 }
 
 // isOutdated reports whether a condition is about an earlier generation of its object.

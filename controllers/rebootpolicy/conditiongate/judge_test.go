@@ -81,7 +81,7 @@ func TestAConditionOpensItsGateWhileItIsKnown(t *testing.T) {
 
 func TestWithoutATypeTheRulesOfKstatusDecide(t *testing.T) {
 	const foreign, job, claim = "apiVersion: cert-manager.io/v1, kind: Certificate", "apiVersion: batch/v1, kind: Job", "apiVersion: v1, kind: PersistentVolumeClaim"
-	const unknown = "Certificate web has no condition Ready, so it is not known whether it is current: set the type of a condition"
+	const unknown = "Certificate web has no condition Ready, which would say whether it is current: set the type of a condition"
 	for name, test := range map[string]struct{ kind, status, want string }{
 		"ready":                      {foreign, "{observedGeneration: 3, conditions: [{type: Ready, status: 'True'}]}", ""},
 		"not ready":                  {foreign, "{conditions: [{type: Ready, status: 'False', reason: Pending}]}", "Certificate web is not current: InProgress (Pending)"},
