@@ -61,7 +61,7 @@ func unapproved(object *chaosv1.ChaosPod) string {
 	return "it is not known whether the writer of the ChaosPod has the rights to what it does: a user with these rights must write it, or set its annotation " + common.ApprovedByAnnotation + " to any value"
 }
 
-// observe reads everything that a decision is made from, from the cache or live.
+// observe reads the inputs of a decision from the cache. If live is true, it reads from the API server instead.
 func (r *Reconciler) observe(ctx context.Context, o *observation, live bool) chaos.Observation {
 	cluster := r.Freeze.State()
 	o.blackoutsUnknown = cluster.Unknown != ""

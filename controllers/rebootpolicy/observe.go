@@ -57,8 +57,8 @@ func (r *Reconciler) unapproved(policy *autorebootv1.RebootPolicy) string {
 	return "it is not known whether the writer of the policy has the rights to what it does: a user with these rights must write it, or set its annotation " + common.ApprovedByAnnotation + " to any value"
 }
 
-// observe reads everything that a decision is made from. Each step is on its own: one that fails leaves unknown what it reads,
-// and stops no other. The error is that of ctx, or ErrUnknown.
+// observe reads the inputs of a decision. A step that fails leaves its own result unknown and does not stop the others. The
+// error is that of ctx, or ErrUnknown.
 func (r *Reconciler) observe(ctx context.Context, o *observation) error {
 	if err := r.findKinds(o); err != nil {
 		return err

@@ -86,7 +86,7 @@ func (f *foundTargets) add(w *workload, byName bool) {
 // cannotBeRead is why the state of a workload stays as it is that could not be read.
 const cannotBeRead = "the workload cannot be read"
 
-// isUnread reports whether it is not known now which workloads there are of a kind that a cluster need not have.
+// isUnread reports whether the workloads of an optional kind cannot be listed at the moment.
 func (o *observation) isUnread(kind common.WorkloadKind) bool {
 	state := o.kinds[kind]
 	return workloadkinds.IsOptional(kind) && (!state.Known || state.Unreadable && !state.Forbidden)
@@ -188,8 +188,8 @@ func (r *Reconciler) findKinds(o *observation) error {
 	return nil
 }
 
-// yields returns what reports whether another policy takes a workload that goes before this one, which a ClusterRebootPolicy
-// has made.
+// yields returns a function that reports whether another policy takes a workload first. Only a policy that a
+// ClusterRebootPolicy created yields.
 func (r *Reconciler) yields(ctx context.Context, o *observation) (yields func(*workload) bool, err error) {
 	var before []*autorebootv1.RebootPolicySpec
 	if rules.ClusterPolicyOf(o.policy) != "" {

@@ -55,7 +55,7 @@ func (g *Graph) concerns(o *Object) bool {
 		slices.ContainsFunc(of.Status.Refusals, func(r v1.NamespaceRefusal) bool { return r.Namespace == g.namespace })
 }
 
-// namespaces of a cluster, of which the labels decide.
+// namespaces is the kind Namespace. Only its metadata is read, since a ClusterRebootPolicy selects by labels.
 var namespaces = kind{
 	Kind: "Namespace", resource: "namespaces", group: corev1.SchemeGroupVersion, ofCluster: true,
 	object: func() client.Object {
