@@ -98,7 +98,7 @@ func (o Options) desiredObjects() []desired {
 	return append(all, desired{certificates, o.Certificate, spec})
 }
 
-// object is what is applied. It has no status.
+// object returns the object to apply. It has no status.
 func (d desired) object(namespace string) (*unstructured.Unstructured, error) {
 	var spec map[string]any
 	var err error

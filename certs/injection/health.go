@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// presence is what is known of the bundle in a target.
+// presence says whether a target has the bundle.
 type presence int
 
 const (

@@ -169,8 +169,8 @@ func slotAt(client map[string]any) (slot, error) {
 	return slot{current: current, service: types.NamespacedName{Namespace: namespace, Name: name}}, nil
 }
 
-// patch is what is applied: the bundle in the slots, with the UID and resourceVersion that were read. The
-// UID keeps apply from creating a deleted object again, and the version from restoring a removed webhook.
+// patch returns the object to apply: the bundle in the slots, with the UID and resourceVersion that were read. The UID keeps
+// apply from creating a deleted object again, and the version from restoring a removed webhook.
 func (t target) patch(object *unstructured.Unstructured, slots []slot, bundle []byte) *unstructured.Unstructured {
 	content := t.kind.fill(slots, base64.StdEncoding.EncodeToString(bundle))
 	applied := &unstructured.Unstructured{Object: content}

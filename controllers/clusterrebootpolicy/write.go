@@ -34,7 +34,7 @@ const templateAnnotation = "autoreboot.fairlead.dev/cluster-policy-template"
 // maxWrites is how many policies one reconcile writes: the status shows how far it has come, and others get their turn.
 const maxWrites = 100
 
-// outcome is what became of the policies of one object.
+// outcome is the result of a pass over the policies of one object.
 type outcome struct {
 	wanted, inStep int
 	// deleting are those of wanted namespaces that are being deleted, by namespace: they are made again once they are gone.

@@ -34,7 +34,7 @@ type observation struct {
 	stored, policy *autorebootv1.RebootPolicy
 	state          *objectState
 	// statusLost means that another writer removed the status, and succeeds that the policy was created again and goes on
-	// where the former one of its name ended.
+	// where the deleted one of its name ended.
 	statusLost, succeeds bool
 	// blockedBy is the reason why no trigger is read and nothing starts: InvalidSpec or Forbidden. It is empty for a valid and
 	// approved policy. invalid lists the rules that the spec breaks.

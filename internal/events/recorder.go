@@ -170,7 +170,7 @@ type Event struct {
 	PerNote bool
 }
 
-// dedupeKey identifies Events of which one in a window is enough.
+// dedupeKey identifies equal Events. One of them is enough in a window.
 type dedupeKey struct {
 	kind, namespace, name, uid, reason, note string
 }

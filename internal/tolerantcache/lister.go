@@ -65,8 +65,8 @@ const (
 // yet: what an earlier leader has written is complete. Objects of namespaces that do not pass are not decoded; nil lets
 // all pass. Responses are not compressed, which would take longer than to send them.
 //
-// What was read is kept where a later page is cut off, as by an API server or a network that is slow. Smaller ones follow, for
-// this list and those to come; all are of one resource version.
+// If a later page is cut off by a slow API server or network, the pages read so far are kept. Smaller pages follow, for this
+// list and for later ones. All pages have one resource version.
 func (l *lister) ListNamespaces(ctx context.Context, o metav1.ListOptions, passes func(namespace string) bool) (runtime.Object, error) {
 	o.ResourceVersion, o.ResourceVersionMatch, o.Continue = "", "", ""
 	all := &internalversion.List{}

@@ -38,10 +38,10 @@ const (
 	attemptTimeout = 20 * time.Second
 )
 
-// ErrUnknown is that it is not known yet whether the API server serves a kind.
+// ErrUnknown means that the API server has not said yet whether it serves a kind.
 var ErrUnknown = errors.New("it is not known yet whether the API server serves the kinds of all targets")
 
-// State is what is known of a kind in a cluster.
+// State says whether the API server serves a kind and whether the operator can read it.
 type State struct {
 	// Known is false until the API server has said whether it serves them.
 	Known bool

@@ -79,7 +79,7 @@ type TargetStatus struct {
 	Attempts int32 `json:"attempts,omitempty"`
 }
 
-// Baseline is what one trigger observed of one source.
+// Baseline is the content of one source that a trigger last restarted the target for, or first observed.
 type Baseline struct {
 	// trigger is the name of the trigger. RestartNow means the annotation.
 	//

@@ -45,11 +45,11 @@ type Facts struct {
 	// Expiry is when the root that signs expires.
 	Expiry time.Time
 
-	// FormerExpiry is when the last of the former roots expires; zero where none is trusted.
+	// FormerExpiry is when the last of the previous roots expires. It is zero if none is trusted.
 	FormerExpiry time.Time
 }
 
-// Delays are how long to wait for what cannot be observed.
+// Delays are the waiting times for states that cannot be observed.
 type Delays struct {
 	// Overlap is how long a bundle takes to reach all clients where these cannot be observed.
 	Overlap time.Duration

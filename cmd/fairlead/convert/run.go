@@ -20,7 +20,7 @@ var ErrInput = errors.New("input")
 type Request struct {
 	// Paths are files, folders, and Stdin; at least one.
 	Paths []string
-	// Stdin is what Stdin reads.
+	// Stdin is the source of input for the file name Stdin.
 	Stdin io.Reader
 	// Out takes the converted text, or with Check what is not at the version. Messages takes notes
 	// and failures, one to a line.

@@ -26,7 +26,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
-// Manifests are what a pull request would apply.
+// Manifests are the objects that a pull request would apply.
 type Manifests struct {
 	// Namespace of objects that have none.
 	Namespace string

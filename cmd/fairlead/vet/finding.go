@@ -54,11 +54,11 @@ type Finding struct {
 	Column int `json:"column"`
 	// Field is named as at the version that the object is written at; "" for the whole object.
 	Field string `json:"field,omitempty"`
-	// Message is what is wrong and what to do about it.
+	// Message describes the fault and its remedy.
 	Message string `json:"message"`
 }
 
-// Object is what was checked, and found. A document that cannot be read has no kind.
+// Object is a checked object with its findings. A document that cannot be read has no kind.
 type Object struct {
 	File string `json:"file"`
 	// Document counts the documents of the file, from 1. Those without content do not count.
@@ -87,7 +87,7 @@ func (o *Object) Label() string {
 
 // Summary counts.
 type Summary struct {
-	// Cluster is what was read; "" where files were.
+	// Cluster names the cluster that was read. It is "" if files were read.
 	Cluster string `json:"cluster,omitempty"`
 	Files   int    `json:"files"`
 	// Skipped counts files that were not read: excluded ones, patches and templates.
@@ -116,13 +116,13 @@ func (s *Summary) Add(other Summary) {
 	s.Warnings += other.Warnings
 }
 
-// Check is what a finding is about, by an id that stays the same from release to release.
+// Check identifies the subject of a finding, by an id that stays the same from release to release.
 type Check struct {
 	// ID is FL and four digits. An id is never given to another check.
 	ID string
 	// Rule is the wider word that the check belongs to.
 	Rule Rule
-	// Text is what holds where there is no finding.
+	// Text states the condition that holds if there is no finding.
 	Text string
 	// message matches the messages of the check; nil for the remaining ones of its rule.
 	message *regexp.Regexp
@@ -208,7 +208,7 @@ func identify(f *Finding) string {
 	return ""
 }
 
-// Disabled reads a list of ids and of rules, each of which means all ids of the rule.
+// Disabled reads a list of ids and of rules. A rule means all its ids.
 func Disabled(names []string) (map[string]bool, error) {
 	off := map[string]bool{}
 	for _, name := range names {

@@ -102,7 +102,7 @@ type State struct {
 	SliceWrites WriteRate
 }
 
-// Decision is what to publish, unless IsHeld.
+// Decision is the result of Decide: the endpoints to publish, unless IsHeld.
 type Decision struct {
 	// IsHeld means that slices and status stay as they are until RequeueAt, or until something is enqueued.
 	IsHeld bool

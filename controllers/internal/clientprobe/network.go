@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
-// Network is what requests are sent through.
+// Network connects requests to their hosts.
 type Network struct {
 	// Dial opens a TCP connection. It must end when ctx ends, and its error is an egress.DeniedError where the policy refuses
 	// the address. Required.

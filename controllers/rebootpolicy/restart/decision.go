@@ -130,8 +130,8 @@ type Pod struct {
 	Restarts, RestartsBeforeReady int32
 }
 
-// Signal is what one trigger sees of one source for one workload. A trigger of several sources has
-// one for each.
+// Signal is the state of one source for one workload, as one trigger sees it. A trigger of several sources has one Signal for
+// each.
 type Signal struct {
 	// Trigger is its name, or autorebootv1.RestartNowTrigger.
 	Trigger string

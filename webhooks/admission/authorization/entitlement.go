@@ -29,11 +29,11 @@ type Object[T any] interface {
 // Entitlement decides about the approvals of the objects of one kind. All fields are required.
 type Entitlement[T any, P Object[T]] struct {
 	Reviewer Reviewer
-	// Noun is what messages call the kind, such as "policy".
+	// Noun names the kind in messages, such as "policy".
 	Noun string
 	// Needs returns the rights that a writer of the object needs.
 	Needs func(obj P, namespace string) []Need
-	// Digest returns what an approval of the object covers, as a digest.
+	// Digest returns a digest of everything in the object that an approval covers.
 	Digest func(obj P) string
 	// Starts reports whether obj begins to act with this update of old, such as after a dry run.
 	Starts func(obj, old P) bool
