@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// presence says whether a target has the bundle.
+// presence is the state of the bundle in a target.
 type presence int
 
 const (

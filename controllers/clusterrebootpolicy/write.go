@@ -235,7 +235,7 @@ func isChangedByHand(of *autorebootv1.ClusterRebootPolicy, stored *autorebootv1.
 }
 
 // isRestored reports whether a policy was made by an object of the same name that does not exist any more: both come from a
-// backup, or the former object was deleted without its policies. A user's policy has no digest of a template.
+// backup, or the earlier object was deleted without its policies. A user's policy has no digest of a template.
 func isRestored(stored *autorebootv1.RebootPolicy, of *autorebootv1.ClusterRebootPolicy) bool {
 	if stored.Annotations[templateAnnotation] == "" || metav1.IsControlledBy(stored, of) {
 		return false

@@ -116,7 +116,7 @@ func (c *Conn) waitedFor(now time.Time) time.Duration {
 	return c.waited + now.Sub(c.reads)
 }
 
-// State says whom a connection waits for.
+// State is the party that a connection waits for.
 type State int
 
 // The states of a connection.

@@ -22,7 +22,7 @@ import (
 // and 200 KiB of annotations are many, and allowed.
 var harmless = []string{"whole", "unknown-field", "huge-annotation"}
 
-// verdict is what vet says in JSON.
+// verdict is the JSON output of vet.
 type verdict struct {
 	Summary  struct{ Objects, Errors, Warnings int }
 	Unread   string

@@ -35,7 +35,7 @@ type Previous struct {
 	used         map[netip.Addr]bool
 }
 
-// Edits says which parts of the spec were edited since the status was written.
+// Edits are the edits of the spec since the status was written.
 type Edits struct {
 	// Any means that anything was, and Check that another check or port has found its health.
 	Any, Check bool
