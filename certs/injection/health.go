@@ -20,7 +20,7 @@ const (
 	missing
 )
 
-// health is whether each target had the bundle when it was last read, and if not, or if that is not known, why.
+// health records the last observed presence of the bundle in each target, and the cause if it was not present.
 type health struct {
 	gauge   *prometheus.GaugeVec
 	mu      sync.Mutex

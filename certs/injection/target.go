@@ -22,7 +22,7 @@ type kind struct {
 	// slots are the fields of an object that take a bundle. It fails where there are none, with the remedy.
 	slots func(*unstructured.Unstructured) ([]slot, error)
 
-	// path is where the managed fields name the owner of a slot.
+	// path is the path in managedFields that names the owner of a slot.
 	path func(slot) []string
 
 	// fill returns the least content that sets the bundle in the slots by server-side apply. What the

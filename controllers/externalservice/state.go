@@ -31,12 +31,12 @@ type objectState struct {
 	// failover is the memory of decisions. confirmedFault is the fault request that was read from the API server.
 	failover       failover.State
 	confirmedFault string
-	// clusterIP is that of the Service when it was last seen: a cached status may not have it yet.
+	// clusterIP is the Service's when it was last seen: a cached status may not have it yet.
 	clusterIP string
 	// families are those of the Service when it was last seen, and nil where they decide nothing.
 	families []corev1.IPFamily
-	// seededGeneration is that of the spec whose names Resolution has got the seeds of, and targetsSeeded means that
-	// Probes has got its own.
+	// seededGeneration is the generation of the spec whose names Resolution has the seeds of. targetsSeeded means that Probes
+	// has the seeds of its targets.
 	seededGeneration int64
 	targetsSeeded    bool
 	// writes are the writes of slices and of the NetworkPolicy that the cache does not show yet, by name.

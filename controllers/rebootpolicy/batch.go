@@ -41,7 +41,8 @@ var (
 )
 
 const (
-	// instantiateAnnotation is that of a Job which `kubectl create job --from` makes of a CronJob, with the value instantiated.
+	// instantiateAnnotation is set on a Job that `kubectl create job --from` creates from a CronJob, with the value
+	// instantiated.
 	instantiateAnnotation, instantiated = "cronjob.kubernetes.io/instantiate", "manual"
 	// successorAnnotation is on the copy of a Job that is deleted and created again: what its successor has, as JSON.
 	successorAnnotation = "autoreboot.fairlead.dev/successor"

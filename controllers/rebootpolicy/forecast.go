@@ -45,7 +45,7 @@ type ForecastOptions struct {
 	Ledger *disruption.Ledger
 	// Freeze has the blackouts of the cluster.
 	Freeze freeze.State
-	// Rollouts is whether Rollouts of Argo Rollouts can be read.
+	// Rollouts is the state of Argo Rollouts: whether they can be read.
 	Rollouts workloadkinds.State
 }
 

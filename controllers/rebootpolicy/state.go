@@ -165,13 +165,13 @@ type objectState struct {
 	unrecorded []restart.Result
 	// clockSkew is a message about times of the status that were in the future, as long as anything waits.
 	clockSkew string
-	// kindsUnknownSince is since when some target's kind is not confirmed to be served by the API server.
+	// kindsUnknownSince is the time from which the API server has not confirmed that it serves the kinds of all targets.
 	kindsUnknownSince time.Time
 	// readFailures is how many reconciles in a row could not read something, and readSince are the workloads that can be read again,
 	// since when, or zero while they cannot.
 	readFailures int
 	readSince    map[types.UID]time.Time
-	// lastWrite is that of the status, and writeTook how long it took.
+	// lastWrite is the last write of the status, and writeTook is its duration.
 	lastWrite controller.LastWrite
 	writeTook time.Duration
 

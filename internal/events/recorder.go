@@ -184,7 +184,7 @@ func (e *Event) dedupeKey() dedupeKey {
 	return key
 }
 
-// namespace is that of the Event.
+// namespace is the namespace of the Event.
 func (e *Event) namespace() string { return cmp.Or(e.Regarding.Namespace, metav1.NamespaceDefault) }
 
 // object is the Event, named after its dedupeKey and the window.

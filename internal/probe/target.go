@@ -85,7 +85,7 @@ type target struct {
 	// awaitsReference means that its last failure waits for the reference.
 	awaitsReference bool
 	result          outcome
-	// failure is that of an unhealthy target, and others counts the failures in a row that were of another kind.
+	// failure is the reason of an unhealthy target. others counts the failures in a row that were of another kind.
 	failure outcome
 	others  uint8
 	counter

@@ -55,7 +55,7 @@ func (l *lister) IsWatchListSemanticsUnSupported() bool { return true }
 const (
 	// pageSize is how many objects a response has at most: more might take the minute after which the API server ends it.
 	pageSize = 50_000
-	// smallPageSize is that of the first page after one that was cut off, and least the smallest.
+	// smallPageSize is the size of the first page after one that was cut off, and least is the smallest size.
 	smallPageSize, least = 5_000, 500
 	// pageTimeout is longer than the API server takes for a response.
 	pageTimeout = 75 * time.Second

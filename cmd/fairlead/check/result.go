@@ -63,7 +63,7 @@ func (r Result) String() string {
 
 // Report is the outcome of all checks.
 type Report struct {
-	// Namespace is that of the operator; empty where it was not found.
+	// Namespace is the operator's. It is empty if no operator was found.
 	Namespace string `json:"namespace,omitempty"`
 	// Kinds are those that the operator has, in words; empty where it was not found.
 	Kinds   string   `json:"kinds,omitempty"`

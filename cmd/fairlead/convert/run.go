@@ -32,7 +32,7 @@ type Request struct {
 	AllowEmpty bool
 }
 
-// ErrFound is that objects could not be converted, or that Check found some at another version.
+// ErrFound means that objects could not be converted, or that Check found some at another version.
 var ErrFound = errors.New("found")
 
 // Run converts files. An error is ErrFound or ErrInput; what was wrong with each object is written

@@ -95,7 +95,7 @@ func canonical(address string) string {
 	return address
 }
 
-// asReady is that an address is published as ready by its status.
+// asReady describes an address that is published as ready by its status.
 const asReady = "published as ready"
 
 // traffic returns whether an address takes traffic. By its status it does where that is asReady, and otherwise it does not, for

@@ -23,7 +23,7 @@ const (
 	Left Effect = "left as it is"
 )
 
-// Place is where something was read.
+// Place is a position in the input.
 type Place struct {
 	// File is a name of a file, or of a cluster.
 	File string

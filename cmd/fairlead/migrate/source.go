@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet/files"
 )
 
-// Source is where objects are read.
+// Source is an origin of objects.
 type Source interface {
 	read(ctx context.Context, p *Peer) (*input, error)
 }

@@ -89,7 +89,7 @@ type Result struct {
 
 // Message is the content of an event about the ChaosPod, and about the pod and its owner where it names them.
 type Message struct {
-	// Reason is that of the Event.
+	// Reason is the reason of the Event.
 	Reason  string
 	Warning bool
 	// Victim of the event, with its owner; nil for none.

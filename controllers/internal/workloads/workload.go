@@ -122,7 +122,7 @@ func newWorkload(
 	return w
 }
 
-// RestartedAtAnnotation is that of `kubectl rollout restart`.
+// RestartedAtAnnotation is the annotation that `kubectl rollout restart` sets.
 const RestartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
 
 // hashOf returns a hash of a pod template without the annotations of a restart; empty where it cannot be encoded.

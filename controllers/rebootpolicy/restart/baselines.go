@@ -271,8 +271,8 @@ func (r *run) contentOf(t *target, fingerprint func(*target, *Signal) string) st
 	return shortDigest(parts)
 }
 
-// baselineFingerprint is that of what the target was last restarted for, currentFingerprint that of what there is now, as far as
-// that is known.
+// baselineFingerprint returns the fingerprint of the content that the target was last restarted for. currentFingerprint returns
+// that of the present content, as far as it is known.
 func (t *target) baselineFingerprint(s *Signal) string {
 	if b := t.baseline(s); b != nil {
 		return b.Fingerprint

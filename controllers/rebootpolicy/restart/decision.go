@@ -97,7 +97,7 @@ type Workload struct {
 	// Name and UID are those of the status then, and what the status has of it stays: nothing starts, ends or is done. The
 	// caller decides again once it is read.
 	Unread string
-	// ReadSince is since when it can be read again; zero where it could be all the time, as far as this process knows.
+	// ReadSince is the time from which it can be read again. It is zero if this process could always read it.
 	ReadSince time.Time
 	// Unchecked describes what a restart requires and could not be read, as the text of a message: the pods, or the
 	// dependencies of new ones. It is empty if everything is known or was not looked for.
@@ -122,8 +122,8 @@ type Pod struct {
 	Finalizer string
 	// WaitsFor is why it is not ready, in the words of Kubernetes; empty where nothing says so.
 	WaitsFor string
-	// Node is where it runs, and Lost why it can neither become ready nor end there, in the words of a message such as
-	// "which is not ready". Lost is empty when normal.
+	// Node is the node of the pod. Lost describes why the pod can neither become ready nor end there, as the text of a message
+	// such as "which is not ready". Lost is empty when normal.
 	Node, Lost string
 	// Restarts of its containers together, except those of init containers and those of a resize.
 	// RestartsBeforeReady are those which may have been before the pod was first ready.
@@ -239,7 +239,7 @@ const TriggerFired = "TriggerFired"
 
 // Message is the content of an event about the policy and the workload.
 type Message struct {
-	// Reason is that of the Event, or TriggerFired.
+	// Reason is the Event's reason, or TriggerFired.
 	Reason  string
 	Warning bool
 	// Target of the event.

@@ -60,7 +60,7 @@ type run struct {
 	settlesAt map[string]time.Time
 	// unobservable returns in one word why a trigger cannot be observed.
 	unobservable map[string]string
-	// pendingSince is since when the restart waits that waits longest, and pendingMessage for what.
+	// pendingSince is the time from which the longest-waiting restart waits. pendingMessage describes the cause.
 	pendingSince   time.Time
 	pendingMessage string
 	// clockSkew is a message about times of the status that were in the future.
