@@ -110,10 +110,10 @@ type Observation struct {
 	BlockedBy Obstacle
 	// Refused is why an action was refused that is tried again: conditions keep it meanwhile. It is zero when normal.
 	Refused Obstacle
-	// Missing is why there is no target, in the words of a message such as "Deployment api does not
+	// Missing is why there is no target, as the text of a message such as "Deployment api does not
 	// exist". It is empty where the target exists, and for target.template.
 	Missing string
-	// Unknown is why the target cannot be read, in the words of a message: nothing is killed. Owners may
+	// Unknown is why the target cannot be read, as the text of a message: nothing is killed. Owners may
 	// then lack some.
 	Unknown string
 	// Cached means that it was read from a cache, which lacks facts of pods: they are taken for what allows a kill. The
@@ -144,7 +144,7 @@ type Others struct {
 	// Free is how many more workloads the cluster and the namespace may have disrupted; what this object claims has
 	// been subtracted already.
 	Free int
-	// Full is why there is no room, in the words of a message.
+	// Full is why there is no room, as the text of a message.
 	Full string
 	// Disrupted are the workloads that a RebootPolicy or another ChaosPod disrupts.
 	Disrupted map[types.UID]bool
@@ -157,17 +157,17 @@ type Owner struct {
 	UID  types.UID
 	// Desired is how many pods it should have.
 	Desired int32
-	// Unstable is why it is not stable, in the words of a message such as "rolls out"; empty while its
+	// Unstable is why it is not stable, as the text of a message such as "rolls out"; empty while its
 	// controller has seen its latest spec and every pod is of the latest revision.
 	Unstable string
-	// Fault is which fault is injected on purpose into what it depends on, in the words of a message;
+	// Fault is which fault is injected on purpose into what it depends on, as the text of a message;
 	// empty for none.
 	Fault string
 	// Mistake is a sentence about an invalid dependency annotation. It is empty if there is none.
 	Mistake string
 	// MinReady is how long a pod must be ready to count as available.
 	MinReady time.Duration
-	// Unknown is why something about it cannot be read, in the words of a message: none of its pods
+	// Unknown is why something about it cannot be read, as the text of a message: none of its pods
 	// is killed, and it does not count as recovered.
 	Unknown string
 	// Pods are all that it has, and that have not finished. Those of pending victims must be as the
@@ -222,7 +222,7 @@ func FactOf(is bool) Fact {
 
 // Canary is the pod that has the canary's name.
 type Canary struct {
-	// Unknown is why it cannot be read, in the words of a message; nothing is done then.
+	// Unknown is why it cannot be read, as the text of a message; nothing is done then.
 	Unknown string
 	// Pod is nil where there is none.
 	Pod *Pod

@@ -60,7 +60,7 @@ type Others struct {
 	// Free is how many more restarts the cluster and the namespace allow; those that the policy has in flight, and that do
 	// not soak, are subtracted already.
 	Free int
-	// Full is why there is no room, in the words of a message.
+	// Full is why there is no room, as the text of a message.
 	Full string
 	// Share is how many restarts the policy may have in flight by using the slots of those that end in the same
 	// decision: others that wait for a slot of the cluster have no fewer.
@@ -93,7 +93,7 @@ type Workload struct {
 	// Unselected means that the policy does not target the workload any more, and that it is here for
 	// its restart in flight alone: without it that restart would end as TargetGone.
 	Unselected bool
-	// Unread is why the workload, its pods or sources could not be read, in the words of a message; empty where they were. Kind,
+	// Unread is why the workload, its pods or sources could not be read, as the text of a message; empty where they were. Kind,
 	// Name and UID are those of the status then, and what the status has of it stays: nothing starts, ends or is done. The
 	// caller decides again once it is read.
 	Unread string

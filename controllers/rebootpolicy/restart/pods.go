@@ -155,7 +155,7 @@ func (w *Workload) restartsBeforeReady(f *autorebootv1.InFlightRestart) int32 {
 	return n
 }
 
-// finalizerText names the first pod that is being deleted and has a finalizer, in the words of a message: a pod of its name,
+// finalizerText names the first pod that is being deleted and has a finalizer, as the text of a message: a pod of its name,
 // or on its node, is made only once it is gone.
 func (w *Workload) finalizerText() string {
 	for i := range w.Pods {
