@@ -212,7 +212,7 @@ func (s *Source) checkCertificate(object *unstructured.Unstructured) error {
 	}
 	spec := certificate.Spec
 	if spec.SecretName != s.options.SecretName {
-		return refuse("spec.secretName is %q, and the operator reads %q: set webhook.certificates.certManager.secretName to the former, and let the operator get and watch that Secret",
+		return refuse("spec.secretName is %[1]q, but the operator reads %[2]q: set webhook.certificates.certManager.secretName to %[1]q, and let the operator get and watch that Secret",
 			spec.SecretName, s.options.SecretName)
 	}
 	good := x509.Certificate{DNSNames: spec.DNSNames}

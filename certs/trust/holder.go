@@ -225,7 +225,7 @@ func (h *Holder) mustWait(ctx context.Context, found *keypair.Pair) (waits bool,
 	case certs.TrustsAll(trustedSoFar, found.Roots):
 		return false, nil
 	case !expires.IsZero() && expires.Before(now.Add(lastMoment)):
-		h.options.Log.Info("serving a certificate before its authority was seen to be trusted everywhere, since the former one expires", "expires", expires)
+		h.options.Log.Info("serving a certificate before its authority was seen to be trusted everywhere, since the previous certificate expires", "expires", expires)
 		return false, nil
 	}
 	if h.pending == nil || string(h.pending.Bundle) != string(found.Bundle) {

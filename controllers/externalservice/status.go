@@ -180,7 +180,7 @@ func (u *statusUpdate) setConflict(es *networkingv1.ExternalService, orphaned bo
 	u.status.ServiceRef, u.status.ClusterIP, u.status.ActivePriority = nil, "", nil
 	u.status.Addresses, u.status.Endpoints, u.status.PublishedSpec = nil, nil, ""
 	if u.status.Fault.Lasts() {
-		u.endFault(es, "the Service is not that of this ExternalService any more")
+		u.endFault(es, "the Service no longer belongs to this ExternalService")
 	}
 	u.setStalled(networkingv1.ReasonServiceConflict, conflictMessage(es, orphaned))
 	if slices.ContainsFunc(es.Spec.Endpoints, func(e networkingv1.Endpoint) bool { return e.DNS != nil }) {

@@ -55,7 +55,7 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) {
 	o.limitTargets(append(slices.Collect(maps.Values(found.byUID)), unselected...), err == nil)
 	if err != nil {
 		o.couldNotRead(err)
-		o.setAllUnread("it is not known whether another RebootPolicy restarts it")
+		o.setAllUnread("the other RebootPolicies cannot be read, and one of them may restart it")
 	}
 	for _, w := range slices.Clone(o.workloads) {
 		if w.RefersTo != nil {
@@ -160,7 +160,7 @@ func (r *Reconciler) findKinds(o *observation) error {
 		o.kinds[kind] = state
 		switch {
 		case o.isUnread(kind):
-			why := cmp.Or(state.Why, fmt.Sprintf("it is not known yet whether the API server serves %ss", kind.Name()))
+			why := cmp.Or(state.Why, fmt.Sprintf("the API server has not reported yet whether it serves %ss", kind.Name()))
 			o.keepUnread(kind, "", why)
 			if slices.Contains(targeted, kind) {
 				o.unknown = append(o.unknown, why)

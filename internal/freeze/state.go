@@ -36,7 +36,7 @@ type State struct {
 // message of a condition. It is empty if no blackout is in effect.
 func (s State) Message(t time.Time) string {
 	if s.Unknown != "" {
-		return "the cluster's blackouts are not known: " + s.Unknown
+		return "the cluster's blackouts are unknown: " + s.Unknown
 	}
 	name := s.Blackouts.Blackout(t)
 	if name == "" {

@@ -39,9 +39,9 @@ const (
 )
 
 // ErrUnknown means that the API server has not said yet whether it serves a kind.
-var ErrUnknown = errors.New("it is not known yet whether the API server serves the kinds of all targets")
+var ErrUnknown = errors.New("the API server has not reported yet whether it serves the kinds of all targets")
 
-// State says whether the API server serves a kind and whether the operator can read it.
+// State is the availability of a kind: whether the API server serves it, and whether the operator can read it.
 type State struct {
 	// Known is false until the API server has said whether it serves them.
 	Known bool
@@ -73,7 +73,7 @@ type Watches struct {
 	all        []*watch
 }
 
-// watch is that of one kind.
+// watch is the watch of one kind.
 type watch struct {
 	kind     Kind
 	options  Options

@@ -159,7 +159,7 @@ func (s *suite) namedAsFarAsAllowed() {
 		}
 		s.Expect(v.Unread, "rebootpolicies.autoreboot.fairlead.dev: nothing of it was checked: list in namespace "+s.Namespace+" is needed",
 			"chaospods.chaos.fairlead.dev: nothing of it was checked")
-		s.Expect(strings.Join(v.about(externalServices, ""), "\n"), "the CRD may not be read")
+		s.Expect(strings.Join(v.about(externalServices, ""), "\n"), "you may not read the CRD")
 		return nil
 	})
 	if v := s.vet(user.Kubeconfig); v.code != 2 || v.Summary.Objects != 0 {

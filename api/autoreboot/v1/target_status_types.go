@@ -31,8 +31,8 @@ type TargetStatus struct {
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 
-	// baselines are what the target was last restarted for, or what existed when the policy first selected it. A source
-	// that differs from its baseline requires a restart.
+	// baselines are the contents that the target was last restarted for, or that existed when the policy first selected it. A
+	// source that differs from its baseline requires a restart.
 	//
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic

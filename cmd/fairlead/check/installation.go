@@ -149,7 +149,7 @@ func (r *run) configurationOf(ctx context.Context, d *appsv1.Deployment, contain
 	})
 	if err != nil {
 		r.add(CheckDeployment, "Deployment "+d.Namespace+"/"+d.Name, Unchecked, "its configuration could not be read: "+brief(err),
-			"grant get on configmaps"+in(d.Namespace)+", or use the fairlead command of the operator's version; defaults are taken")
+			"grant get on configmaps"+in(d.Namespace)+", or use the fairlead command of the operator's version; the check assumes the defaults")
 	}
 	return configuration
 }

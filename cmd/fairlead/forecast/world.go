@@ -289,7 +289,7 @@ func (w *world) foresee(ctx context.Context) (*Forecast, error) {
 		seen, err := rebootpolicy.Foresee(ctx, o, rebootpolicy.Side{Policy: was, Client: before, Sources: w.was},
 			rebootpolicy.Side{Policy: will, Client: after, Sources: w.will})
 		if err != nil {
-			f.Unread = append(f.Unread, inspect.Unread{Resource: inspect.KeyOf(was).String(), Message: "what it does is not known: " + err.Error()})
+			f.Unread = append(f.Unread, inspect.Unread{Resource: inspect.KeyOf(was).String(), Message: "its effect is unknown: " + err.Error()})
 			continue
 		}
 		f.add(will, seen, refers.changed, restarted, w.options.Now)
@@ -304,7 +304,7 @@ func (w *world) foresee(ctx context.Context) (*Forecast, error) {
 	return f, nil
 }
 
-// rolloutsState is whether Rollouts were read. Why they were not is among what is unread.
+// rolloutsState returns whether Rollouts were read. If not, the cause is among the unread resources.
 func (w *world) rolloutsState() workloadkinds.State {
 	isOfThem := func(u inspect.Unread) bool { return u.Resource == inspect.Resource(inspect.Rollout).String() }
 	at := slices.IndexFunc(w.is.Unread, isOfThem)

@@ -102,7 +102,7 @@ func (f *Forecast) summary(now time.Time) string {
 	case len(f.ordered) > 0:
 		return "Whether a workload restarts depends on the order in which the manifests are applied."
 	case inspect.HasErrors(f.Unread):
-		return "Whether a workload restarts is not known."
+		return "Whether a workload restarts is unknown."
 	}
 	return "No workload restarts."
 }

@@ -29,7 +29,7 @@ var leases = kind{
 	list:   func() client.ObjectList { return &coordinationv1.LeaseList{} },
 }
 
-// Leader is who reconciles by one Deployment of the operator.
+// Leader is the replica that reconciles, for one Deployment of the operator.
 type Leader struct {
 	// Lease is the namespace and name; empty where the replicas elect none.
 	Lease string `json:"lease,omitempty"`
@@ -81,7 +81,7 @@ func ReadLeaders(ctx context.Context, from client.Reader, operatorNamespace stri
 			l.Unread = append(l.Unread, *unread)
 		case leader.Since == nil && !leader.Leads: // no Lease and no Deployment: the operator may not run, or run elsewhere
 			l.Unread = append(l.Unread, Unread{Resource: resourceOf(name), IsBeyond: true,
-				Message: "there is none, so that it is not known whether an operator reconciles: give its namespace with --operator-namespace"})
+				Message: "not found, so the command cannot tell whether an operator reconciles: give its namespace with --operator-namespace"})
 		default:
 			leader.Remedy = remedyOf(leader.Leads, "See why no pod of the operator in namespace "+name.Namespace+" leads.")
 			l.All = append(l.All, leader)
@@ -147,7 +147,7 @@ func readLeader(
 			leader.Message = "no replica has led yet: there is no Lease " + leader.Lease
 			return leader, nil
 		case err != nil: // few users may read the namespace of the operator
-			return leader, &Unread{Resource: resourceOf(name), Message: words(err, leases, "get", name.Namespace) + "; until then it is not known whether an operator reconciles", IsBeyond: true}
+			return leader, &Unread{Resource: resourceOf(name), Message: words(err, leases, "get", name.Namespace) + "; without it, the command cannot tell whether an operator reconciles", IsBeyond: true}
 		}
 		tenure := installation.TenureOf(&lease, election, by.Now())
 		leader.Holder, leader.Leads = tenure.Holder, tenure.Holder != ""
@@ -305,7 +305,7 @@ func (l *Live) Leaders() Leaders {
 	return l.leaders
 }
 
-// Graph is that of the Snapshot, with the Leaders.
+// Graph returns the Graph of the Snapshot, with the Leaders.
 func (l *Live) Graph() *Graph {
 	g := New(l.Snapshot())
 	g.SetLeaders(l.Leaders())

@@ -210,7 +210,7 @@ func (r *run) check(ctx context.Context) error {
 				text = f.Field + ": " + text
 			}
 			if f.Severity == vet.Error {
-				m.refuse("would become %s, of which vet says: %s", m.key, text)
+				m.refuse("would become %s, which vet rejects: %s", m.key, text)
 			} else {
 				m.remarks = append(m.remarks, Remark{Effect: Differs, Object: m.key.String(), Text: "vet warns: " + text})
 			}

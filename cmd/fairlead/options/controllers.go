@@ -193,7 +193,7 @@ func validateWorkloads(path *field.Path, all []Workload) field.ErrorList {
 		if names := strings.Split(w.PodTemplatePath, "."); w.PodTemplatePath != "" && (len(names) > maxTemplateNames || names[0] != "spec" ||
 			slices.ContainsFunc(names, func(name string) bool { return !fieldName.MatchString(name) })) {
 			errs = append(errs, field.Invalid(at.Child("podTemplatePath"), w.PodTemplatePath,
-				fmt.Sprintf("must be at most %d names of fields with dots between them, of which the first is spec, such as spec.template", maxTemplateNames)))
+				fmt.Sprintf("must be at most %d names of fields with dots between them, beginning with spec, such as spec.template", maxTemplateNames)))
 		}
 	}
 	return errs

@@ -45,7 +45,7 @@ const (
 // Finding is one thing to look at.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	// ID is that of the Check.
+	// ID is the Check's.
 	ID   string `json:"id"`
 	Rule Rule   `json:"rule"`
 	// Line and Column of the field, or of the nearest one above it that is there; from 1, and 0 for
@@ -149,18 +149,18 @@ func Checks() []Check { return slices.Clone(checks) }
 // checks are in the order of the comparison: a finding has the first check of its rule whose message matches. The
 // checks of the schema and of the webhook's rules are the same: most rules are in both.
 var checks = []Check{
-	{"FL1001", RuleSyntax, "The document is no template, but what a template renders to.", regexp.MustCompile(`looks like a Helm template`)},
+	{"FL1001", RuleSyntax, "The document is rendered, and no template.", regexp.MustCompile(`looks like a Helm template`)},
 	{"FL1002", RuleSyntax, "The document can be read as YAML or JSON.", nil},
 	{"FL1003", RuleDuplicateKey, "No key is given twice.", nil},
 	{"FL1004", RuleIgnore, "A comment fairlead:ignore names ids that exist.", nil},
 	{"FL1101", RuleAPIVersion, "The kind exists and is served at this version.", nil},
-	{"FL1102", RuleMetadata, "The metadata is what Kubernetes takes.", nil},
+	{"FL1102", RuleMetadata, "The metadata is valid in Kubernetes.", nil},
 	{"FL1103", RuleUnknownField, "Every field exists in the schema.", nil},
-	{"FL1201", RuleSchema, "What is required is there, and is not empty.", regexp.MustCompile(`is required|must not be empty|must have at least|name at least one label`)},
+	{"FL1201", RuleSchema, "Required fields are present and not empty.", regexp.MustCompile(`is required|must not be empty|must have at least|name at least one label`)},
 	{"FL1202", RuleSchema, "Values have the type that the schema says.", regexp.MustCompile(`must be (a|an) (string|integer|number|boolean|object|list|null), not|need a unit|of the wrong type|must be a whole number$`)},
 	{"FL1203", RuleSchema, "A value is one of those that are supported.", regexp.MustCompile(`is not supported`)},
 	{"FL1204", RuleSchema, "Texts, lists and maps are not too long.", regexp.MustCompile(`too long|too many|must have at most|at most \d+ characters`)},
-	{"FL1205", RuleSchema, "Items of a list differ in what tells them apart.", regexp.MustCompile(`is used by|is listed twice|must be unique|may be listed once`)},
+	{"FL1205", RuleSchema, "Items of a list have different keys.", regexp.MustCompile(`is used by|is listed twice|must be unique|may be listed once`)},
 	{"FL1206", RuleSchema, "Names, addresses and labels are allowed.", regexp.MustCompile(`not allowed|is reserved`)},
 	{"FL1207", RuleSchema, "A DNS name can be looked up.", regexp.MustCompile(`DNS name|use addresses for an IP|last label`)},
 	{"FL1208", RuleSchema, "An IP address is one, in canonical form.", regexp.MustCompile(`IP address|canonical form`)},
@@ -171,7 +171,7 @@ var checks = []Check{
 	{"FL1213", RuleSchema, "Of two values that are compared, the right one is larger.", regexp.MustCompile(`must not exceed|must not be below`)},
 	{"FL1299", RuleSchema, "The object passes the other rules of its definition and of the validating webhook.", nil},
 	{"FL1301", RuleConversion, "The object can be converted to v1.", nil},
-	{"FL1401", RuleStorage, "What a cluster keeps of the object fits the versions that it serves.", nil},
+	{"FL1401", RuleStorage, "The stored object fits the versions that the cluster serves.", nil},
 	{"FL1501", RuleOverlap, "No other object acts on the same workload.", nil},
 	{"FL1502", RuleTwice, "No object is given twice.", nil},
 	{"FL1602", RuleAdvice, "A headless Service translates no ports.", regexp.MustCompile(`headless`)},

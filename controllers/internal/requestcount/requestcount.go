@@ -79,7 +79,7 @@ func (c Counts) exceeded(counts []common.ProbeRequests) string {
 		p := &c.probes[i]
 		for _, n := range counts {
 			if n.Name == p.Name && n.Failed > int64(*p.MaxFailures) {
-				texts = append(texts, fmt.Sprintf("%s of %s of probe %s, of which %s may",
+				texts = append(texts, fmt.Sprintf("%s of %s of probe %s (maxFailures: %s)",
 					grouped(n.Failed), grouped(n.Sent), p.Name, grouped(int64(*p.MaxFailures))))
 			}
 		}
@@ -119,7 +119,7 @@ func (c Counts) IsUnsettled() bool {
 }
 
 // Sentence returns what came of the requests of a disruption that ends, whose counts are in the status; empty where there were
-// none. When they were sent is in the words of a sentence, such as "while it restarted".
+// none. When they were sent is part of a sentence, such as "while it restarted".
 func (c Counts) Sentence(stored []common.ProbeRequests, when string) string {
 	total := Total(stored)
 	if total == nil || total.Sent+total.Inconclusive == 0 {

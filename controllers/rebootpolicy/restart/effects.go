@@ -63,7 +63,7 @@ func (r *run) recovered(t *target, o occurrence) {
 
 func (r *run) addRecoveredMessage(t *target, recovered []string) {
 	if len(recovered) > 0 {
-		text := triggersText(recovered) + " does not ask for a restart of " + targetText(t.id()) + " any more"
+		text := triggersText(recovered) + " no longer asks for a restart of " + targetText(t.id())
 		r.addMessage(Message{Reason: autorebootv1.EventTriggerRecovered, Target: t.id(), Text: text})
 	}
 }

@@ -145,7 +145,7 @@ func (e *Entitlement[T, P]) unapproved(annotation *field.Path, obj P) []string {
 	if approval.Covers(Approval[T](obj), e.Digest(obj)) {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: it is not known whether the writer of this %s has the rights to what it does, so it does nothing; a user with these rights must write it, or set this annotation to any value, and Fairlead puts the approval there", annotation, e.Noun)}
+	return []string{fmt.Sprintf("%s: this %s is not approved and does nothing; apply it again as a user with the rights that it needs, or have that user set this annotation to any value", annotation, e.Noun)}
 }
 
 // same reports whether obj does the same as old, and does not begin to act with this update.
