@@ -125,7 +125,7 @@ func durationSchema(rule string) map[string]any {
 	return of
 }
 
-// levels are the levels of a log that the operator takes, of which a number may be one.
+// levels returns the log levels that the operator takes. A level may be a number.
 func levels() (all []any) {
 	for _, level := range []string{"error", "info", "debug"} {
 		all = append(all, level)

@@ -18,7 +18,7 @@ import (
 
 var update = flag.Bool("update", false, "write the schema of the configuration file into that of the chart's values")
 
-// A slip in `configuration` is told by helm install, and not by pods that do not start.
+// helm install reports a mistake in `configuration`, before pods fail to start.
 func TestTheSchemaOfTheChartKnowsTheFieldsOfTheConfigurationFile(t *testing.T) {
 	const file = "chart/values.schema.json"
 	content, err := os.ReadFile(file)

@@ -26,7 +26,7 @@ type Rights struct {
 	Cluster, Watched, Own []rbacv1.PolicyRule
 }
 
-// Profile is what an operator does, and where.
+// Profile selects the duties of an operator and the namespaces that it serves.
 type Profile struct {
 	// Webhooks and Controllers say that it serves webhooks and that it reconciles.
 	Webhooks, Controllers bool

@@ -82,7 +82,7 @@ func (a *authority) issue(t *testing.T, expires time.Time) map[string][]byte {
 	}
 }
 
-// pair is what is read of that.
+// pair returns the key pair that the data holds.
 func pair(t *testing.T, data map[string][]byte) *keypair.Pair {
 	t.Helper()
 	found, err := keypair.Parse(keypair.Contents{Certificate: data[certs.CertKey], Key: data[certs.PrivateKey], CA: data[certs.CAKey]}, serverName, start)

@@ -98,7 +98,7 @@ func (o Options) desiredObjects() []desired {
 	return append(all, desired{certificates, o.Certificate, spec})
 }
 
-// object is what is applied. It has no status.
+// object returns the object to apply. It has no status.
 func (d desired) object(namespace string) (*unstructured.Unstructured, error) {
 	var spec map[string]any
 	var err error
@@ -212,7 +212,7 @@ func (s *Source) checkCertificate(object *unstructured.Unstructured) error {
 	}
 	spec := certificate.Spec
 	if spec.SecretName != s.options.SecretName {
-		return refuse("spec.secretName is %q, and the operator reads %q: set webhook.certificates.certManager.secretName to the former, and let the operator get and watch that Secret",
+		return refuse("spec.secretName is %[1]q, but the operator reads %[2]q: set webhook.certificates.certManager.secretName to %[1]q, and let the operator get and watch that Secret",
 			spec.SecretName, s.options.SecretName)
 	}
 	good := x509.Certificate{DNSNames: spec.DNSNames}

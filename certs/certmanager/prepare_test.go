@@ -75,7 +75,7 @@ func TestACertificateOfAnotherOwnerIsCheckedAndNeverWritten(t *testing.T) {
 		want  string
 	}{
 		"fits":            {spec(func(map[string]any) {}), nil, ""},
-		"another Secret":  {spec(func(s map[string]any) { s["secretName"] = "other" }), nil, `spec.secretName is "other", and the operator reads "fairlead-webhook-tls"`},
+		"another Secret":  {spec(func(s map[string]any) { s["secretName"] = "other" }), nil, `spec.secretName is "other", but the operator reads "fairlead-webhook-tls"`},
 		"another name":    {spec(func(s map[string]any) { s["dnsNames"] = []any{"example.com"} }), nil, `spec.dnsNames lacks "` + serverName + `": add it`},
 		"a name missing":  {spec(func(map[string]any) {}), []string{"example.com"}, `spec.dnsNames lacks "example.com"`},
 		"address missing": {spec(func(map[string]any) {}), []string{"192.0.2.1"}, `spec.ipAddresses lacks "192.0.2.1"`},
@@ -249,7 +249,7 @@ func TestReplicasOfAnotherSourceThatIsInUseAgainStayTrusted(t *testing.T) {
 				attempt, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				if err := source.Prepare(attempt); err == nil || source.CABundle() != nil {
-					t.Errorf("prepared, although it is not known what is published: %v", err)
+					t.Errorf("prepared, although the published bundle is unknown: %v", err)
 				}
 				unreadable = nil
 				w.must(source.Prepare(t.Context()))
@@ -287,7 +287,7 @@ func TestAReplicaThatFindsNoTrustKeepsWhatIsPublished(t *testing.T) {
 				attempt, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				if err := source.Prepare(attempt); err == nil || source.CABundle() != nil {
-					t.Errorf("prepared, although it is not known what is published: %v", err)
+					t.Errorf("prepared, although the published bundle is unknown: %v", err)
 				}
 				unreadable = nil
 				w.must(source.Prepare(t.Context()))
@@ -326,8 +326,8 @@ func TestOptionsThatContradictThemselvesAreRefused(t *testing.T) {
 	}
 }
 
-// A replica that restarts after another authority was issued, before cert-manager's CA injector has published it: the
-// other replicas go on with the former certificate, and no request may come here.
+// A replica restarts after another authority was issued, before cert-manager's CA injector has published it. The other replicas
+// continue with the previous certificate, and no request may come here.
 func TestARestartedReplicaIsNotReadyWhileNoTargetTrustsItsCertificate(t *testing.T) {
 	for title, test := range map[string]struct {
 		observed error // in place of what the targets carry
@@ -335,7 +335,7 @@ func TestARestartedReplicaIsNotReadyWhileNoTargetTrustsItsCertificate(t *testing
 	}{
 		"no target trusts it":            {nil, false},
 		"one of them does":               {certs.ErrBundleMissing, true},
-		"whether one does is not known":  {errors.New("the targets may not be read"), true},
+		"whether one does is unknown":    {errors.New("the targets may not be read"), true},
 		"those that can be read do not":  {errors.Join(certs.ErrTrustedNowhere, certs.ErrBundleMissing, errors.New("one may not be read")), false},
 		"the API server does not answer": {context.DeadlineExceeded, true},
 	} {

@@ -84,11 +84,11 @@ func TestACertificateOfANewAuthorityWaitsUntilThatIsTrustedEverywhere(t *testing
 		}
 		pass(time.Hour)
 		if !bytes.Equal(source.CABundle(), both) {
-			t.Error("the former authority went before its certificate and the skew were over")
+			t.Error("the previous authority was dropped before its certificate and the skew were over")
 		}
 		pass(2*time.Hour + 10*time.Minute)
 		if !bytes.Equal(source.CABundle(), next[certs.CAKey]) || w.changes.Load() != 2 {
-			t.Errorf("the former authority is trusted after its certificate has expired; %d changes", w.changes.Load())
+			t.Errorf("the previous authority is trusted after its certificate has expired; %d changes", w.changes.Load())
 		}
 	})
 }

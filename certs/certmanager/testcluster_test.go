@@ -86,7 +86,7 @@ func (t *testCluster) source(change ...func(*Options)) *Source {
 	return source
 }
 
-// observe is what an injector finds in the targets, which all carry the same.
+// observe returns an injector's observation of the targets, which all carry the same bundle.
 func (t *testCluster) observe(_ context.Context, bundle []byte) error {
 	carried := t.targetBundle.Load()
 	if carried == nil {

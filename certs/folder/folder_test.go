@@ -133,7 +133,7 @@ func TestAHalfWrittenPairIsWaitedOut(t *testing.T) {
 	if !serves(folder, first) {
 		t.Error("the last good certificate is not served")
 	}
-	eventually(t, "the key that does not fit is told", func() bool { // a certificate that was read while it was written may be told first
+	eventually(t, "the key that does not fit is reported", func() bool { // a certificate that was read while it was written may be reported first
 		err := folder.Err()
 		return err != nil && strings.Contains(err.Error(), certs.PrivateKey)
 	})

@@ -40,7 +40,7 @@ type Options struct {
 	Secrets   corev1client.SecretInterface
 	Namespace string
 
-	// Validity is that of certificates that other sources sign. Defaults to 7 days.
+	// Validity is the validity of certificates that other sources sign. Defaults to 7 days.
 	Validity time.Duration
 
 	// Targets is how to find out who trusts the certificate, and to change it.

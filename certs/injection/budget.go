@@ -34,7 +34,7 @@ type writeBudget struct {
 	histories map[target]*writeHistory
 }
 
-// writeHistory is what is known of the writes to one target.
+// writeHistory records the writes to one target.
 type writeHistory struct {
 	tokens     *rate.Limiter
 	maxBackoff time.Duration // of the kind

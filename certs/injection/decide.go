@@ -25,13 +25,13 @@ var certManagerAnnotations = []string{
 	"cert-manager.io/inject-apiserver-ca",
 }
 
-// action is what to do about a target.
+// action is the decision about a target.
 type action int
 
 const (
 	leave   action = iota // the target has the bundle
 	apply                 // apply; refused where another field manager owns a bundle
-	replace               // apply with force: what is there is ours, or no usable bundle
+	replace               // apply with force: the target has our bundle, or no usable one
 	foreign               // cert-manager injects a bundle, and it is not ours
 )
 

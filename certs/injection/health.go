@@ -11,7 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// presence is what is known of the bundle in a target.
+// presence is the state of the bundle in a target.
 type presence int
 
 const (
@@ -20,7 +20,7 @@ const (
 	missing
 )
 
-// health is whether each target had the bundle when it was last read, and if not, or if that is not known, why.
+// health records the last observed presence of the bundle in each target, and the cause if it was not present.
 type health struct {
 	gauge   *prometheus.GaugeVec
 	mu      sync.Mutex

@@ -26,8 +26,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// The steps of a history: what administrators, the API server and time do to the targets, and to the replicas of two
-// sources of certificates, of which the second one takes the place of the first.
+// The steps of a history: changes by administrators, the API server and time to the targets, and to the replicas of two sources
+// of certificates. The second source replaces the first.
 const (
 	stepPass    = "time passes"
 	stepWipe    = "another writer removes the bundle of a target"
@@ -395,9 +395,10 @@ func playLaws(t *testing.T, authorities [][]byte, history []lawStep) string {
 // lawChecks is how many histories the laws are checked on, unless the flag rapid.checks says otherwise.
 const lawChecks = "15"
 
-// Whatever other writers, the API server and a rolling update to another source do: no write takes away an authority that a
-// running replica serves by, nothing is written that could not be read, what is refused or missing is told, in the words of
-// the API server, and tried again within bounds, and with the world at rest each target has all, and none is written.
+// Laws that hold whatever other writers, the API server and a rolling update to another source do. No write takes away an
+// authority that a running replica serves by. Nothing is written that could not be read. A refused or missing target is
+// reported with the API server's message, and tried again within bounds. With the world at rest, each target has all, and none
+// is written.
 func TestLawsOfTheInjector(t *testing.T) {
 	isSet := false
 	flag.Visit(func(f *flag.Flag) { isSet = isSet || f.Name == "rapid.checks" })

@@ -123,8 +123,8 @@ func TestABundleOfAnotherReplicaThatLacksOursIsReplacedWithinSeconds(t *testing.
 	})
 }
 
-// During a rolling update to another source of certificates, a new replica trusts the former root beside its
-// own. A replica of the former source knows its own bundle for the latest, and must not take that away.
+// During a rolling update to another source of certificates, a new replica trusts the previous root beside its own. A replica
+// of the previous source takes its own bundle for the latest, and must not take that trust away.
 func TestAWatchTakesNoTrustAwayThatAnotherReplicaHasAdded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		client, bundle := newCluster(standard()...), newBundle(t)

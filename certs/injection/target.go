@@ -22,7 +22,7 @@ type kind struct {
 	// slots are the fields of an object that take a bundle. It fails where there are none, with the remedy.
 	slots func(*unstructured.Unstructured) ([]slot, error)
 
-	// path is where the managed fields name the owner of a slot.
+	// path is the path in managedFields that names the owner of a slot.
 	path func(slot) []string
 
 	// fill returns the least content that sets the bundle in the slots by server-side apply. What the
@@ -169,8 +169,8 @@ func slotAt(client map[string]any) (slot, error) {
 	return slot{current: current, service: types.NamespacedName{Namespace: namespace, Name: name}}, nil
 }
 
-// patch is what is applied: the bundle in the slots, with the UID and resourceVersion that were read. The
-// UID keeps apply from creating a deleted object again, and the version from restoring a removed webhook.
+// patch returns the object to apply: the bundle in the slots, with the UID and resourceVersion that were read. The UID keeps
+// apply from creating a deleted object again, and the version from restoring a removed webhook.
 func (t target) patch(object *unstructured.Unstructured, slots []slot, bundle []byte) *unstructured.Unstructured {
 	content := t.kind.fill(slots, base64.StdEncoding.EncodeToString(bundle))
 	applied := &unstructured.Unstructured{Object: content}

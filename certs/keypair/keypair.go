@@ -56,7 +56,8 @@ func (p *Pair) VerifyAgainst(roots []*x509.Certificate, now time.Time) error {
 	return err
 }
 
-// TrustedBy returns those of the authorities by each of which alone clients accept the certificate, or why none does.
+// TrustedBy returns the authorities that are each sufficient for clients to accept the certificate. It returns an error if
+// clients do not accept it.
 func (p *Pair) TrustedBy(authorities []*x509.Certificate, now time.Time) ([]*x509.Certificate, error) {
 	if err := p.VerifyAgainst(authorities, now); err != nil {
 		return nil, err

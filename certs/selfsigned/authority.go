@@ -121,7 +121,7 @@ func (a *Authority) askOthers(ctx context.Context, found *storedCA) error {
 	return err
 }
 
-// bundleOf is what replicas publish: the roots of the Secret, and those by which replicas with another source are trusted.
+// bundleOf returns the published bundle: the roots of the Secret, and the roots of replicas with another certificate source.
 func (a *Authority) bundleOf(found *storedCA) []byte {
 	all := found.trustedRoots()
 	if others := a.others.Load(); others != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/certs"
 )
 
-// maxFormerRoots bounds the former roots that stay trusted.
+// maxFormerRoots bounds the previous roots that stay trusted.
 const maxFormerRoots = 8
 
 // root is a certificate that signs, and its key.

@@ -225,7 +225,7 @@ func rootAt(t *testing.T, now time.Time) (*root, *corev1.Secret) {
 	return made, secret
 }
 
-// dataOf is what a Secret holds of a root that signs, and that alone is trusted.
+// dataOf returns the data of a Secret with a root that signs and that alone is trusted.
 func dataOf(t *testing.T, signer *root) map[string][]byte {
 	t.Helper()
 	certificate, key, err := signer.pair()

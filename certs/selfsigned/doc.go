@@ -14,10 +14,9 @@
 // whether a transition is due (certs/internal/rotation) and computes the Secret after it, and authority.go
 // publishes the bundle and signs with what certificates.go creates. bundlecheck.go observes whether clients
 // have the bundle. The phase of a rotation is stored in an annotation, so that any replica continues it.
-// A root that an administrator puts into the Secret, or that had to be created at once, is not used by a
-// replica that still has the former key until clients were observed to trust it, and by one that starts until it is
-// published. Its bundle keeps what was published before, since a disconnected replica may serve a root that is in no
-// Secret any more.
+// An administrator may put a root into the Secret, or the operator may create one at once. A replica that still has the
+// previous key uses such a root only after clients were observed to trust it. A replica that starts uses it once it is
+// published. The bundle keeps what was published before: a disconnected replica may serve a root that is no longer in a Secret.
 //
 // The package never changes a Secret without the operator's managed-by label, never empties the bundle
 // because of an unusable Secret, and never logs the content of a Secret.

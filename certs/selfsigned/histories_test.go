@@ -19,7 +19,7 @@ func TestHistoriesThatBrokeTheLawOfTheAuthority(t *testing.T) {
 			{stepDisconnect, 1, 6 * time.Hour}, {stepDelete, 0, time.Hour}, {stepDisconnect, 0, 5 * time.Minute}, {stepJunk, 0, time.Second}, {stepDelete, 0, time.Second},
 			{stepCrash, 0, time.Hour},
 		},
-		"a replica that starts creates a root, since the key of the former one is lost": {
+		"a replica that starts creates a root, since the key of the previous one is lost": {
 			{stepUnlabel, 0, time.Second}, {stepJunk, 0, time.Second}, {stepCrash, 1, time.Second}, {stepRelabel, 0, time.Hour},
 		},
 		"a replica starts while a root that had to be created is not published everywhere": {

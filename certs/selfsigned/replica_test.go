@@ -47,7 +47,7 @@ type skewedClock struct {
 
 func (s skewedClock) Now() time.Time { return s.RealClock.Now().Add(s.by) }
 
-// replicaOptions are what differs between replicas.
+// replicaOptions are the options that differ between replicas.
 type replicaOptions struct {
 	ahead time.Duration
 	log   logr.Logger

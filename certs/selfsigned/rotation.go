@@ -67,9 +67,9 @@ func (a *Authority) signer(now time.Time) (*root, error) {
 		return a.stored.signer, nil
 	}
 	if previous := a.serving.signer; now.Before(previous.expiry()) {
-		return a.stored.signer, fmt.Errorf("secret %s: no longer trusts the former root, serial %s, and its successor was not seen everywhere yet", a, previous.certificate().SerialNumber.Text(16))
+		return a.stored.signer, fmt.Errorf("secret %s: no longer trusts the previous root, serial %s, and its successor was not seen everywhere yet", a, previous.certificate().SerialNumber.Text(16))
 	}
-	return a.stored.signer, fmt.Errorf("secret %s: the former root expired at %s, and its successor was not seen everywhere yet", a, a.serving.signer.expiry().Format(time.RFC3339))
+	return a.stored.signer, fmt.Errorf("secret %s: the previous root expired at %s, and its successor was not seen everywhere yet", a, a.serving.signer.expiry().Format(time.RFC3339))
 }
 
 // awaitsTrust reports whether the root of the Secret is new here and must not be used yet, since clients

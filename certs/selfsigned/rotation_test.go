@@ -105,7 +105,7 @@ func TestARotationThatCannotBeObservedKeepsTheFormerRootUntilItExpires(t *testin
 		}
 		pass(29 * time.Second)
 		if err := leafOf(t, source).CheckSignatureFrom(first.certificate()); err != nil || time.Now().After(leafOf(t, source).NotAfter) {
-			t.Errorf("the former root does not sign to its end: %v", err)
+			t.Errorf("the previous root does not sign to its end: %v", err)
 		}
 		if got := log.count("expired"); got != 0 {
 			t.Errorf("%d lines about an expiry that is ahead", got)

@@ -52,7 +52,7 @@ func TestNoScheduleMakesAClientMeetACertificateThatItDoesNotTrust(t *testing.T) 
 	}
 }
 
-// counts are what the schedules did.
+// counts counts the steps of the schedules and their effects.
 type counts struct{ Steps, Rotations, Crashes, Disconnections, Deleted, Writes int }
 
 func (c *counts) add(s *schedule) {
@@ -166,8 +166,8 @@ func (s *schedule) replaceCrashed() {
 	}
 }
 
-// disconnect disconnects a replica from the API server for less than the validity of certificates: longer
-// than replicas need to learn who signs, and shorter than the former root stays trusted.
+// disconnect disconnects a replica from the API server for less than the validity of certificates. That is longer than replicas
+// need to learn who signs, and shorter than the trust in the previous root.
 func (s *schedule) disconnect() {
 	r := s.replicas[s.random.IntN(len(s.replicas))]
 	s.mu.Lock()
@@ -177,8 +177,8 @@ func (s *schedule) disconnect() {
 	s.counts.Disconnections++
 }
 
-// remove deletes the Secret, as where its key is compromised. No replica ends meanwhile: the former
-// key is in their memory only.
+// remove deletes the Secret, as if its key was compromised. No replica ends meanwhile: the previous key is in their memory
+// only.
 func (s *schedule) remove() {
 	s.mu.Lock()
 	s.secret = nil

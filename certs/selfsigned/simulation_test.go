@@ -260,7 +260,7 @@ func (s *simulation) signedBy(leaf *x509.Certificate, bundle []byte, now time.Ti
 			return nil
 		}
 	}
-	return fmt.Errorf("a bundle of %d roots, of which none has signed serial %s", len(roots), leaf.SerialNumber.Text(16))
+	return fmt.Errorf("a bundle of %d roots, and none of them has signed serial %s", len(roots), leaf.SerialNumber.Text(16))
 }
 
 // The clients of one replica.

@@ -42,7 +42,7 @@ func (s *storedCA) trustedRoots() []*x509.Certificate {
 
 func (s *storedCA) bundle() []byte { return certs.EncodeCertificates(s.trustedRoots()...) }
 
-// formerExpiry is when the last of the former roots expires.
+// formerExpiry returns when the last of the previous roots expires.
 func (s *storedCA) formerExpiry() time.Time {
 	var last time.Time
 	for _, one := range s.trusted {
@@ -156,7 +156,7 @@ func (r rotationStatus) withPhase(phase rotation.Phase, now time.Time, leaf time
 	return r
 }
 
-// isFormer reports whether the certificate is among the former roots.
+// isFormer reports whether the certificate is among the previous roots.
 func (r rotationStatus) isFormer(certificate *x509.Certificate) bool {
 	return slices.Contains(r.Former, certs.Fingerprint(certificate))
 }

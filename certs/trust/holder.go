@@ -21,8 +21,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/retry"
 )
 
-// Holder is what a certs.Keeper serves and publishes of the certificates that it reads. GetCertificate, CABundle and Latest are
-// safe for concurrent use, the others are not.
+// Holder holds the certificates that a certs.Keeper reads, serves and publishes. GetCertificate, CABundle and Latest are safe
+// for concurrent use; the other methods are not.
 type Holder struct {
 	options Options
 
@@ -225,7 +225,7 @@ func (h *Holder) mustWait(ctx context.Context, found *keypair.Pair) (waits bool,
 	case certs.TrustsAll(trustedSoFar, found.Roots):
 		return false, nil
 	case !expires.IsZero() && expires.Before(now.Add(lastMoment)):
-		h.options.Log.Info("serving a certificate before its authority was seen to be trusted everywhere, since the former one expires", "expires", expires)
+		h.options.Log.Info("serving a certificate before its authority was seen to be trusted everywhere, since the previous certificate expires", "expires", expires)
 		return false, nil
 	}
 	if h.pending == nil || string(h.pending.Bundle) != string(found.Bundle) {
@@ -247,8 +247,8 @@ func (h *Holder) mustWait(ctx context.Context, found *keypair.Pair) (waits bool,
 	if h.pendingSince.IsZero() {
 		h.pendingSince = now
 	}
-	// Another user may have replaced the former authority instead of adding to it: then the current
-	// certificate is refused too.
+	// Another user may have replaced the previous authority instead of adding to it. Then the current certificate is refused
+	// too.
 	if err := h.observe(ctx, trustedSoFar); errors.Is(err, certs.ErrBundleMissing) {
 		return false, nil
 	}

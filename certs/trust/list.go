@@ -90,7 +90,7 @@ func (t list) certificates() []*x509.Certificate {
 	return all
 }
 
-// bundle is what clients must trust.
+// bundle returns the certificates that clients must trust, in PEM.
 func (t list) bundle() []byte { return certs.EncodeCertificates(t.certificates()...) }
 
 // data is the content of the trust Secret.

@@ -46,7 +46,7 @@ type Options struct {
 	Secrets   corev1client.SecretInterface
 	Namespace string
 
-	// Validity is that of certificates that other sources sign. Defaults to 7 days.
+	// Validity is the validity of certificates that other sources sign. Defaults to 7 days.
 	Validity time.Duration
 
 	// Targets is how to find out who trusts what is served, and to change it.
@@ -80,8 +80,8 @@ const (
 	// attemptTimeout bounds one request to the API server.
 	attemptTimeout = 10 * time.Second
 
-	// skew is how long after its expiry a certificate still counts: the tolerated difference between the clocks of two
-	// replicas, each of which may be wrong by an hour.
+	// skew is how long a certificate counts after its expiry. It tolerates two replicas whose clocks are each off by up to an
+	// hour.
 	skew = 2 * time.Hour
 
 	// retryInterval is how soon targets are read again.

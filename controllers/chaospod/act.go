@@ -109,8 +109,8 @@ func (r *Reconciler) runAction(ctx context.Context, o *observation, action chaos
 	return result, evicted.Err
 }
 
-// outcomes are what the outcomes of an eviction mean for a run. A conflict may be about the UID or about a change
-// of the pod at the same time: the next reconcile finds out whether the victim still exists.
+// outcomes maps the outcome of an eviction to the outcome for a run. A conflict may concern the UID or a concurrent change of
+// the pod. The next reconcile finds out whether the victim still exists.
 var outcomes = map[eviction.Outcome]chaos.Outcome{
 	eviction.Done: chaos.Done, eviction.Gone: chaos.Gone, eviction.Replaced: chaos.Retry, eviction.Blocked: chaos.Blocked,
 	eviction.Misconfigured: chaos.Misconfigured, eviction.Refused: chaos.Forbidden, eviction.Retry: chaos.Retry,

@@ -56,12 +56,12 @@ func (r *Reconciler) begin(stored *chaosv1.ChaosPod) *observation {
 // unapproved returns what to do about a ChaosPod that no approval covers.
 func unapproved(object *chaosv1.ChaosPod) string {
 	if object.Annotations[common.ApprovedByAnnotation] != "" {
-		return "annotation " + common.ApprovedByAnnotation + " does not cover the ChaosPod as it is now: it was changed where no admission webhook was called; the next write by a user with the rights to what it does renews it"
+		return "annotation " + common.ApprovedByAnnotation + " does not cover the current spec: the ChaosPod was changed while no admission webhook was called; apply it again as a user with the rights that it needs"
 	}
-	return "it is not known whether the writer of the ChaosPod has the rights to what it does: a user with these rights must write it, or set its annotation " + common.ApprovedByAnnotation + " to any value"
+	return "not approved: apply the ChaosPod again as a user with the rights that it needs, or have that user set annotation " + common.ApprovedByAnnotation + " to any value"
 }
 
-// observe reads everything that a decision is made from, from the cache or live.
+// observe reads the inputs of a decision from the cache. If live is true, it reads from the API server instead.
 func (r *Reconciler) observe(ctx context.Context, o *observation, live bool) chaos.Observation {
 	cluster := r.Freeze.State()
 	o.blackoutsUnknown = cluster.Unknown != ""

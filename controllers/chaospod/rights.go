@@ -6,7 +6,7 @@ package chaospod
 // The rights that ChaosPods take. config/rbac/chaospod_manager_role.yaml is generated from these markers. Canaries take the
 // right to create pods as well, which config/rbac/canaries_manager_role.yaml has.
 
-// The objects, of which the operator writes the status.
+// The operator reads the objects and updates their status.
 //
 // +kubebuilder:rbac:groups=chaos.fairlead.dev,resources=chaospods,verbs=get;list;watch
 // +kubebuilder:rbac:groups=chaos.fairlead.dev,resources=chaospods/status,verbs=update

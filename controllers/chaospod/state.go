@@ -99,7 +99,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.enqueuer.Forget(key)
 }
 
-// observation is what one reconcile has read and found of a ChaosPod.
+// observation holds the state that one reconcile reads and derives for a ChaosPod.
 type observation struct {
 	key types.NamespacedName
 	now time.Time
@@ -124,7 +124,7 @@ type observation struct {
 
 func (o *observation) requeueAt(at time.Time) { o.requeue = controller.Earliest(o.requeue, at) }
 
-// objectState is what this process remembers of one ChaosPod. It can be lost at any time without a kill too many.
+// objectState is the in-memory state of one ChaosPod. Losing it causes no additional kill.
 type objectState struct {
 	generation int64
 	schedule   *chaos.Schedule
@@ -158,7 +158,7 @@ func (r *Reconciler) stateOf(object *chaosv1.ChaosPod) *objectState {
 	return s
 }
 
-// watchSet is what one ChaosPod watches in its namespace.
+// watchSet lists the objects of its namespace that one ChaosPod watches.
 type watchSet struct {
 	workloads map[workloadName]bool
 	// owners are the workloads and ReplicaSets whose pods the ChaosPod reads.
@@ -202,7 +202,8 @@ func (d *deaths) record(object *chaosv1.ChaosPod) {
 	d.all[client.ObjectKeyFromObject(object)] = deathsOfDay{object.UID, st.KilledDay, st.KilledToday}
 }
 
-// restore returns a ChaosPod that was not reconciled yet with the deaths of the former one of its name; any other as it is.
+// restore returns object with the deaths of the deleted ChaosPod of its name, if object was not reconciled yet. It returns any
+// other object unchanged.
 func (d *deaths) restore(object *chaosv1.ChaosPod) *chaosv1.ChaosPod {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -45,7 +45,7 @@ type suite struct {
 	*Reconciler
 	store client.WithWatch
 	now   time.Time
-	// stale is what the cache has instead of the ChaosPod.
+	// stale is the ChaosPod as a stale cache returns it.
 	stale *chaosv1.ChaosPod
 	// killed are the pods whose eviction was asked for, and onKill is called with each.
 	killed []string

@@ -326,8 +326,8 @@ func isStatic(p *corev1.Pod) bool {
 	return owner != nil && owner.Kind == "Node"
 }
 
-// drainTaints are the taints of nodes that are being emptied without being cordoned: by Cluster Autoscaler, by Karpenter,
-// and those of which a user says that they are shut down.
+// drainTaints are the taints of nodes that are being emptied without being cordoned: by Cluster Autoscaler, by Karpenter, or
+// after a user declares the node shut down.
 var drainTaints = []string{"ToBeDeletedByClusterAutoscaler", "karpenter.sh/disrupted", corev1.TaintNodeOutOfService}
 
 // isCordoned reports whether a node is cordoned or being emptied. A node that does not exist any more counts.

@@ -74,7 +74,7 @@ func (r *Reconciler) reconcile(ctx context.Context, of *autorebootv1.ClusterRebo
 	}
 	if !approval.ClusterRebootPolicyApproved(of) {
 		return reconcile.Result{}, r.recordBlocked(ctx, of, autorebootv1.ReasonForbidden,
-			"it is not known whether the writer has the rights to what the template does in all namespaces: a user with these rights must write the object, or set its annotation "+common.ApprovedByAnnotation+" to any value")
+			"not approved: apply it again as a user who may patch the target workloads in all namespaces, or have that user set annotation "+common.ApprovedByAnnotation+" to any value")
 	}
 	var without []string
 	for _, kind := range rules.OptionalKinds(&of.Spec.Template.Spec) {

@@ -234,7 +234,7 @@ func TestWhatIsNotApprovedOrValidLeavesPoliciesAsTheyAre(t *testing.T) {
 		s.expectReady(metav1.ConditionFalse, common.ReasonInvalidSpec, 2, 0)
 	}
 	s.edit(func(of *autorebootv1.ClusterRebootPolicy) { of.Spec = spec; approve(of) })
-	s.expectWrites("the former template")
+	s.expectWrites("the previous template")
 	s.expectReady(metav1.ConditionTrue, autorebootv1.ClusterReasonInStep, 2, 0)
 }
 

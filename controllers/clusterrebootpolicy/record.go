@@ -45,7 +45,7 @@ func (r *Reconciler) recordBlocked(ctx context.Context, of *autorebootv1.Cluster
 // recordDeleting records that no policy is made or changed any more: finalizers of others may keep the object.
 func (r *Reconciler) recordDeleting(ctx context.Context, of *autorebootv1.ClusterRebootPolicy) error {
 	return r.store(ctx, of, func(_ *autorebootv1.ClusterRebootPolicyStatus, c *conditions.Update) {
-		c.SetDeleting(of, "no policy is made or changed")
+		c.SetDeleting(of, "no policy is created or changed")
 	})
 }
 

@@ -52,11 +52,11 @@ func (r *Reconciler) revert(ctx context.Context, of *autorebootv1.ClusterRebootP
 	}
 	next.refusal = refusal{NamespaceRefusal: autorebootv1.NamespaceRefusal{
 		Namespace: changed.Namespace, Reason: autorebootv1.ClusterReasonChangedRepeatedly,
-		Message: fmt.Sprintf("%s changes the policy again and again, which is reverted once a minute at most: have it leave the policy alone, or make a policy of your own for the workload, which goes before this one", manager),
+		Message: fmt.Sprintf("%s keeps changing the policy, and each change is reverted, at most once a minute: stop it, or create a RebootPolicy for the workload, which takes precedence", manager),
 	}, until: now.Add(next.wait)}
 	known.reversals[changed.Namespace] = next
 	r.Events.Eventf(changed, of, controller.EventType(true), autorebootv1.EventReverted, "Update",
-		"The policy was changed by %s, and is again as ClusterRebootPolicy %s has it: change that, or make a policy of your own for the workload, which goes before this one", manager, of.Name)
+		"%s changed the policy, and ClusterRebootPolicy %s reverted the change: change that object instead, or create a RebootPolicy for the workload, which takes precedence", manager, of.Name)
 	return nil
 }
 

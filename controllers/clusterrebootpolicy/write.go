@@ -34,7 +34,7 @@ const templateAnnotation = "autoreboot.fairlead.dev/cluster-policy-template"
 // maxWrites is how many policies one reconcile writes: the status shows how far it has come, and others get their turn.
 const maxWrites = 100
 
-// outcome is what became of the policies of one object.
+// outcome is the result of a pass over the policies of one object.
 type outcome struct {
 	wanted, inStep int
 	// deleting are those of wanted namespaces that are being deleted, by namespace: they are made again once they are gone.
@@ -235,7 +235,7 @@ func isChangedByHand(of *autorebootv1.ClusterRebootPolicy, stored *autorebootv1.
 }
 
 // isRestored reports whether a policy was made by an object of the same name that does not exist any more: both come from a
-// backup, or the former object was deleted without its policies. A user's policy has no digest of a template.
+// backup, or the earlier object was deleted without its policies. A user's policy has no digest of a template.
 func isRestored(stored *autorebootv1.RebootPolicy, of *autorebootv1.ClusterRebootPolicy) bool {
 	if stored.Annotations[templateAnnotation] == "" || metav1.IsControlledBy(stored, of) {
 		return false

@@ -22,8 +22,8 @@ import (
 
 // Parts of messages that become events as well.
 const (
-	foreignFieldsSet   = "fields of the Service that others have set are kept"
-	foreignSlicesFound = "EndpointSlices of others take traffic of the Service, unchecked"
+	foreignFieldsSet   = "fields of the Service that other writers have set are kept"
+	foreignSlicesFound = "EndpointSlices of other writers receive traffic of the Service, unchecked"
 )
 
 // Messages of conditions that are false while nothing is out of the ordinary.
@@ -79,8 +79,8 @@ func outgoingMessage(d *failover.Choice) string {
 	if len(d.Outgoing) == 0 {
 		return ""
 	}
-	return events.Plural(len(d.Outgoing), "address that the spec does not choose any more stays",
-		"addresses that the spec does not choose any more stay") + " until what replaces them is looked up and checked"
+	return events.Plural(len(d.Outgoing), "address that the spec no longer selects stays",
+		"addresses that the spec no longer selects stay") + " until their replacements are looked up and checked"
 }
 
 // unreachableMessage returns what of the endpoints is left out since the Service lacks its family, or "".

@@ -241,7 +241,7 @@ func TestWhatOfAnAnswerIsLeftOutIsTold(t *testing.T) {
 	s.names.left = resolution.State{Failed: "AAAA", Kept: 1}
 	s.reconcileOnce()
 	message = meta.FindStatusCondition(s.object().Status.Conditions, networkingv1.ConditionResolved).Message
-	if !strings.HasSuffix(message, "resolves, except for its AAAA records (Timeout), of which 1 last address is kept") {
+	if !strings.HasSuffix(message, "resolves, except for its AAAA records (Timeout); 1 last address is kept") {
 		t.Error(message)
 	}
 }

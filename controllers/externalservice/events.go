@@ -138,7 +138,7 @@ func priorityTransitions(before, after *networkingv1.ExternalServiceStatus, isRe
 			t = transition{networkingv1.EventFailedOver, actionPublish, between("failed over", *was, *is), true, ""}
 		}
 		if isRemoved {
-			t.message += ": the spec has no active endpoint any more of what was published"
+			t.message += ": the spec no longer has an active endpoint of the published priority"
 		}
 		out = append(out, t)
 	}

@@ -68,7 +68,7 @@ func TestDeletionDrainsFirst(t *testing.T) {
 	}
 }
 
-// A Service that may not be deleted is told, and the object stays.
+// A Service that may not be deleted is reported, and the object stays.
 func TestADeletionThatIsRefusedSaysSo(t *testing.T) {
 	s := newSuite(t, plain)
 	s.reconcileOnce()

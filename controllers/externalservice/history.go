@@ -53,7 +53,7 @@ func changes(
 			kind = networkingv1.ChangeFailover
 		}
 		if isRemoved || cause == networkingv1.ReasonPriorityRemoved {
-			message = "the spec has no active endpoint any more of what was published"
+			message = "the spec no longer has an active endpoint of the published priority"
 		}
 		add(kind, from, to, common.Record{
 			Result: networkingv1.ResultSucceeded, Reason: cmp.Or(cause, networkingv1.ReasonUnknown), Message: message,

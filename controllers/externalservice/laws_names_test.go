@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
-// filterAnswers are what a name leads to where another server responds for it: nothing of it may be published.
+// filterAnswers are the addresses that another server returns for a name. None of them may be published.
 var filterAnswers = map[string]egress.Reason{
 	"0.0.0.0": egress.ReasonUnspecified, "127.0.0.1": egress.ReasonLoopback, "169.254.169.254": egress.ReasonLinkLocal,
 	"224.0.0.1": egress.ReasonMulticast, "10.96.0.10": egress.ReasonService, "10.244.1.7": egress.ReasonPod, "10.0.0.5": egress.ReasonNode,
@@ -47,8 +47,8 @@ func pooled(t *testing.T, spec string, live func(l *life, pool []string)) {
 	})
 }
 
-// Laws 1, 2 and 3: of a name whose answers rotate nothing is lost by another process, by an edit of anything else, or by
-// answers of which nothing may be published.
+// Laws 1, 2 and 3: a name with rotating answers loses nothing by another process, by an edit of anything else, or by answers
+// without a publishable address.
 func TestLawARotatingNameLosesNothing(t *testing.T) {
 	filters := slices.Sorted(func(yield func(string) bool) {
 		for ip := range filterAnswers {

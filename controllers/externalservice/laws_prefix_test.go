@@ -28,8 +28,8 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
-// reach is what clients reach: behind each port and protocol of a Service the "address:port" that kube-proxy sends to, and
-// behind "DNS" the addresses of a headless one.
+// reach maps each port and protocol of a Service to the "address:port" targets of kube-proxy, and "DNS" to the addresses of a
+// headless Service.
 type reach map[string]map[string]bool
 
 // reach returns what clients reach now. kube-proxy finds the endpoints of a port by its name and protocol. Where two slices
@@ -121,7 +121,7 @@ type route struct {
 	// left is how many writes are let through; negative for all. Those that begin with refused are not.
 	left    int
 	refused string
-	// blocked is what the NetworkPolicy kept pods from, after which write, or "".
+	// blocked describes the addresses that the NetworkPolicy blocked for pods, and after which write; "" for none.
 	blocked string
 }
 

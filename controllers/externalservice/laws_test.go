@@ -114,7 +114,7 @@ type life struct {
 	// rest is the spec without its endpoints, and freeze has the blackouts of the cluster.
 	rest   string
 	freeze *freeze.Freeze
-	// refuser is what refuses writes, or nil, and afterReconcile is called after each reconcile.
+	// refuser refuses writes; nil for none. afterReconcile is called after each reconcile.
 	refuser        *refuser
 	afterReconcile func()
 	// ended is called once a history has ended, and before the world is at rest.
@@ -124,11 +124,11 @@ type life struct {
 	objects  int
 	// backoff is how long a reconcile that has failed waits in the queue.
 	backoff workqueue.TypedRateLimiter[types.NamespacedName]
-	// trace is what each reconcile did.
+	// trace has an entry for each reconcile.
 	trace []trace
 }
 
-// trace is what one reconcile tried to write, and the addresses that are ready after it.
+// trace holds the writes that one reconcile attempted, and the addresses that are ready after it.
 type trace struct {
 	at    time.Duration // since the history began
 	tried []string
@@ -313,7 +313,7 @@ var brokenForms = []string{
 - {name: typo-too, dns: {name: typo.example.com.}}`,
 }
 
-// otherForms have other addresses, priorities or states, all of which accept.
+// otherForms have other addresses, priorities or states. All of them are valid.
 var otherForms = []string{
 	`- {name: a, addresses: [203.0.113.1]}
 - {name: b, priority: 1, addresses: [192.0.2.1]}`,

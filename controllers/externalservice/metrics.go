@@ -23,9 +23,9 @@ import (
 type metrics struct {
 	mu   sync.Mutex
 	rows map[types.NamespacedName]*objectRow
-	// denials counts by reason, of which there are few.
+	// denials counts by reason. There are few reasons.
 	denials map[egress.Reason]float64
-	// faultEvents counts by the reason of the event, of which there are three.
+	// faultEvents counts by the reason of the event. There are three reasons.
 	faultEvents map[string]float64
 
 	endpointHealthy, addresses, activePriority, resolveAge *prometheus.Desc

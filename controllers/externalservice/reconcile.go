@@ -89,7 +89,7 @@ func (r *reconciliation) run(ctx context.Context) (reconcile.Result, error) {
 	return r.report(ctx)
 }
 
-// conflictResult is what a reconcile returns whose Service has another owner, or is being replaced.
+// conflictResult returns the result of a reconcile whose Service has another owner or is being replaced.
 func (r *Reconciler) conflictResult(
 	ctx context.Context, es *networkingv1.ExternalService, update *statusUpdate, err error,
 ) (reconcile.Result, error) {
@@ -127,10 +127,10 @@ type reconciliation struct {
 	policy                 *netv1.NetworkPolicy
 	isNetworkPolicyRefused bool
 	isStale                bool
-	// input is what is known for a decision.
+	// input is the input of the decision.
 	input   failover.Input
 	decided failover.Decision
-	// shown is what slices show of the decision, and wanted are the slices that it needs.
+	// shown is the choice that slices publish, and wanted are the slices that it needs.
 	shown    failover.Choice
 	wanted   []publication.Slice
 	writer   *sliceWriter

@@ -197,7 +197,7 @@ func TestAnAddressThatFailsIsTakenOffAlthoughTheServiceCannotBeRead(t *testing.T
 	s.wantPublished("")
 	s.wantCondition("Ready", "False WriteRefused")
 	if active := ptr.Deref(s.object().Status.ActivePriority, -1); active != 0 {
-		t.Errorf("priority %d is active, of which nothing is published", active)
+		t.Errorf("priority %d is active, and nothing of it is published", active)
 	}
 	s.Live = live
 	s.settle()
@@ -240,7 +240,7 @@ func TestClientsReachAServiceWhosePortsCannotBeChanged(t *testing.T) {
 	}
 }
 
-// An error that passes by itself is told once it has come twice.
+// An error that passes by itself is reported once it has come twice.
 func TestAFailureThatPassesIsNotTold(t *testing.T) {
 	s := newSuite(t, plain)
 	s.settle()

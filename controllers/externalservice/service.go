@@ -73,7 +73,7 @@ func (r *Reconciler) ensureService(ctx context.Context, es *networkingv1.Externa
 	}
 	if fields := publication.RevertedFields(current, es); len(fields) > 0 {
 		r.Events.Eventf(es, nil, corev1.EventTypeWarning, networkingv1.EventServiceReverted, actionPublish,
-			"others have changed fields of Service %s that the ExternalService decides about, which are as before: %s", current.Name, strings.Join(fields, ", "))
+			"another writer changed fields of Service %s that the ExternalService defines; they were reverted: %s", current.Name, strings.Join(fields, ", "))
 	}
 	return service, nil
 }

@@ -315,7 +315,7 @@ func TestWhatWasMadeOfASelectorIsRemovedWithIt(t *testing.T) {
 	}
 	s.reconcileUnchanged("all is removed")
 
-	// What is made by hand is told, and left.
+	// A slice that was created by hand is reported and left.
 	s.must(s.store.Create(t.Context(), slice("by-hand", "a-person", nil)))
 	s.reconcileOnce()
 	s.wantEvents(networkingv1.EventForeignEndpoints)

@@ -26,17 +26,17 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
-// objectState is what this process keeps of one object that it publishes, beyond the API server.
+// objectState is the in-memory state of one published object.
 type objectState struct {
-	// failover is what decisions remember, and confirmedFault the request of the fault that was read from the API server.
+	// failover is the memory of decisions. confirmedFault is the fault request that was read from the API server.
 	failover       failover.State
 	confirmedFault string
-	// clusterIP is that of the Service when it was last seen: a cached status may not have it yet.
+	// clusterIP is the Service's when it was last seen: a cached status may not have it yet.
 	clusterIP string
 	// families are those of the Service when it was last seen, and nil where they decide nothing.
 	families []corev1.IPFamily
-	// seededGeneration is that of the spec whose names Resolution has got the seeds of, and targetsSeeded means that
-	// Probes has got its own.
+	// seededGeneration is the generation of the spec whose names Resolution has the seeds of. targetsSeeded means that Probes
+	// has the seeds of its targets.
 	seededGeneration int64
 	targetsSeeded    bool
 	// writes are the writes of slices and of the NetworkPolicy that the cache does not show yet, by name.
@@ -46,8 +46,8 @@ type objectState struct {
 	refusal string
 }
 
-// statusState is what this process keeps of the status of one object until the object is gone, also while it is being
-// deleted or its Service is another's.
+// statusState is the in-memory state of one object's status. It is kept until the object is gone, also while the object is
+// being deleted or its Service has another owner.
 type statusState struct {
 	// lastWrite is the last write, and writes how often it was written lately.
 	lastWrite controller.LastWrite

@@ -36,9 +36,9 @@ type statusUpdate struct {
 	// or differs in nothing.
 	from     *int32
 	isStored bool
-	// outgoing is what stays published although the spec does not choose it any more, as a message.
+	// outgoing is a message about addresses that stay published although the spec no longer selects them.
 	outgoing string
-	cause    string // why another priority is published; empty where that is not known
+	cause    string // why another priority is published; empty if unknown
 }
 
 func newStatusUpdate(es *networkingv1.ExternalService, now time.Time) *statusUpdate {
@@ -52,8 +52,8 @@ func newStatusUpdate(es *networkingv1.ExternalService, now time.Time) *statusUpd
 	return u
 }
 
-// before returns the stored status with its active priority as the spec numbers it now. isRemoved means that the spec does not
-// have the endpoints any more that were published: the number is the former one.
+// before returns the stored status with its active priority as the spec numbers it now. isRemoved means that the spec no longer
+// has the published endpoints. The number is then the previous one.
 func (u *statusUpdate) before(es *networkingv1.ExternalService) (before *networkingv1.ExternalServiceStatus, isRemoved bool) {
 	status := es.Status
 	if isRemoved = u.from != nil && *u.from == endpoints.NoPriority; !isRemoved {
@@ -180,7 +180,7 @@ func (u *statusUpdate) setConflict(es *networkingv1.ExternalService, orphaned bo
 	u.status.ServiceRef, u.status.ClusterIP, u.status.ActivePriority = nil, "", nil
 	u.status.Addresses, u.status.Endpoints, u.status.PublishedSpec = nil, nil, ""
 	if u.status.Fault.Lasts() {
-		u.endFault(es, "the Service is not that of this ExternalService any more")
+		u.endFault(es, "the Service no longer belongs to this ExternalService")
 	}
 	u.setStalled(networkingv1.ReasonServiceConflict, conflictMessage(es, orphaned))
 	if slices.ContainsFunc(es.Spec.Endpoints, func(e networkingv1.Endpoint) bool { return e.DNS != nil }) {

@@ -55,7 +55,7 @@ type suite struct {
 	writes []string
 	events []string
 	now    time.Time
-	// refusals are what the API server says of a Service that comes with an address, one after another.
+	// refusals are the API server's errors for a Service that comes with an address, one after another.
 	refusals []string
 	// refuse returns the error of a write, as "verb Kind name".
 	refuse func(write string) error

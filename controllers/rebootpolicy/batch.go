@@ -41,7 +41,8 @@ var (
 )
 
 const (
-	// instantiateAnnotation is that of a Job which `kubectl create job --from` makes of a CronJob, with the value instantiated.
+	// instantiateAnnotation is set on a Job that `kubectl create job --from` creates from a CronJob, with the value
+	// instantiated.
 	instantiateAnnotation, instantiated = "cronjob.kubernetes.io/instantiate", "manual"
 	// successorAnnotation is on the copy of a Job that is deleted and created again: what its successor has, as JSON.
 	successorAnnotation = "autoreboot.fairlead.dev/successor"
@@ -49,7 +50,7 @@ const (
 	maxJobName, maxCopied = 63, 45
 )
 
-// ofJobs are what Kubernetes itself writes into a Job to find its pods.
+// ofJobs are the labels that Kubernetes writes into a Job to find its pods.
 var ofJobs = []string{"controller-uid", "batch.kubernetes.io/controller-uid", "job-name", "batch.kubernetes.io/job-name"}
 
 // begin begins the run of a CronJob or a Job, once. The restart is in the stored status by now.
@@ -157,12 +158,12 @@ func (b *batch) fromCronJob(ctx context.Context) error {
 	return err
 }
 
-// suffixed returns a name with a suffix, of which no more is left out than does not fit.
+// suffixed returns name and suffix, joined by a dash. It cuts the name to fit into most bytes.
 func suffixed(name, suffix string, most int) string {
 	return strings.TrimRight(name[:min(len(name), most-len(suffix)-1)], "-.") + "-" + suffix
 }
 
-// successor is what a Job has that its suspended copy must not have.
+// successor holds what a Job has and its suspended copy must not have.
 type successor struct {
 	Labels          map[string]string       `json:"labels,omitempty"`
 	Annotations     map[string]string       `json:"annotations,omitempty"`
@@ -350,8 +351,8 @@ func (r *Reconciler) betweenJobs(ctx context.Context, o *observation, name strin
 	return nil, nil
 }
 
-// addRun adds a CronJob or Job as the one pod that it stands for: what it runs has what there was when it was created. What an older
-// CronJob runs later has what there is then.
+// addRun represents a CronJob or Job as one pod. What it runs has the content at its creation. Later runs of an older CronJob
+// have the content of their own time.
 func (w *workload) addRun(o *observation) {
 	if w.Kind == common.WorkloadJob || restart.IsDatedByCreation(o.policy, w.Created, o.now) {
 		w.Pods = append(w.Pods, restart.Pod{Name: w.Name, UID: w.UID, Created: w.Created, Ready: true})

@@ -293,7 +293,7 @@ func (c *conditionSet) setStalled(o *observation) {
 func haltText(halt *autorebootv1.Halt) string {
 	switch halt.Reason {
 	case autorebootv1.ReasonLimitReached:
-		return "limit.maxRestarts is used up"
+		return "limit.maxRestarts is reached"
 	case autorebootv1.ReasonTargetReverted:
 		return fmt.Sprintf("restart %s was reverted by the workload's owner (Argo CD, Flux, Helm?); use the strategy Evict", halt.RecordID)
 	case autorebootv1.ReasonVerificationFailed:

@@ -109,7 +109,7 @@ func TestTheVerdictIsThatOnTheLatestRestartThatWasDone(t *testing.T) {
 
 func TestAHaltSaysWhatToDo(t *testing.T) {
 	for reason, says := range map[string]string{
-		autorebootv1.ReasonLimitReached:       "limit.maxRestarts is used up",
+		autorebootv1.ReasonLimitReached:       "limit.maxRestarts is reached",
 		autorebootv1.ReasonTargetReverted:     "use the strategy Evict",
 		autorebootv1.ReasonVerificationFailed: "restart x-1 failed",
 	} {

@@ -27,7 +27,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
-// Side is what a policy observes before a change, or after it.
+// Side is one side of the comparison: what a policy observes before a change, or after it.
 type Side struct {
 	Policy *autorebootv1.RebootPolicy
 	// Client reads what the controller reads from its cache.
@@ -36,7 +36,7 @@ type Side struct {
 	Sources *sources.Assumed
 }
 
-// ForecastOptions are what the restarts after a change are foreseen from.
+// ForecastOptions are the inputs of a Forecast besides the two Sides.
 type ForecastOptions struct {
 	Now time.Time
 	// Key of fingerprints. It need not be that of the installation.
@@ -45,11 +45,11 @@ type ForecastOptions struct {
 	Ledger *disruption.Ledger
 	// Freeze has the blackouts of the cluster.
 	Freeze freeze.State
-	// Rollouts is whether Rollouts of Argo Rollouts can be read.
+	// Rollouts is the state of Argo Rollouts: whether they can be read.
 	Rollouts workloadkinds.State
 }
 
-// Forecast is what a change of ConfigMaps and Secrets does to the workloads of a policy.
+// Forecast is the predicted effect of changed ConfigMaps and Secrets on the workloads of a policy.
 type Forecast struct {
 	// Blocked is why the policy restarts nothing, as a reason and a message; empty where it may.
 	Blocked restart.Hold

@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/disruption"
 )
 
-// foreseen is what is foreseen of a change of Secret creds.
+// foreseen returns the forecast of a change of Secret creds.
 func (s *suite) foreseen(keys ...string) *Forecast {
 	s.Helper()
 	key, err := fingerprint.NewKey(bytes.Repeat([]byte{1}, fingerprint.Size))

@@ -79,7 +79,7 @@ func (r *Reconciler) injectedFaults(ctx context.Context, o *observation) []strin
 				case err == nil:
 					fault = dependence.Fault(&es)
 				case !apierrors.IsNotFound(err):
-					fault = o.readFailure("ExternalService", name, err) + ", and it is not known whether a fault is injected"
+					fault = o.readFailure("ExternalService", name, err) + ", and a fault may be injected into it"
 				}
 				known[name] = fault
 			}
@@ -112,7 +112,7 @@ func (r *Reconciler) gateClosed(ctx context.Context, o *observation, g *autorebo
 	case g.NoPods != nil:
 		return r.noPodsGate(ctx, o, g.NoPods)
 	}
-	return fmt.Sprintf("type %q is not known", g.Type)
+	return fmt.Sprintf("unknown type %q", g.Type)
 }
 
 // cachedKinds are the kinds in the cache that have conditions or a rollout. Their objects are watched; those of all
@@ -179,7 +179,7 @@ func (r *Reconciler) rolloutGate(ctx context.Context, o *observation, key types.
 // read it again.
 func (o *observation) readFailure(kind, name string, err error) string {
 	if leftOut, is := errors.AsType[*partialcache.LeftOutError](err); is {
-		return fmt.Sprintf("%s %s is not known: %v", kind, name, leftOut)
+		return fmt.Sprintf("%s %s cannot be read: %v", kind, name, leftOut)
 	}
 	if apierrors.IsNotFound(err) {
 		return fmt.Sprintf("%s %s does not exist", kind, name)

@@ -150,7 +150,7 @@ func TestAGateThatCannotBeReadIsClosed(t *testing.T) {
 		},
 		List: func(context.Context, client.WithWatch, client.ObjectList, ...client.ListOption) error { return broken },
 	})
-	if got := strings.Join(s.closedGates(t.Context(), seen), "; "); got != "gate db: ExternalService db cannot be read; gate no-jobs: pods cannot be read; gate survived: ChaosPod c cannot be read; ExternalService db cannot be read, and it is not known whether a fault is injected" {
+	if got := strings.Join(s.closedGates(t.Context(), seen), "; "); got != "gate db: ExternalService db cannot be read; gate no-jobs: pods cannot be read; gate survived: ChaosPod c cannot be read; ExternalService db cannot be read, and a fault may be injected into it" {
 		t.Errorf("closed: %q", got)
 	}
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/controller"
 )
 
-// formerFor is how long after its deletion a policy that is created again goes on where the former one ended: the time
-// that `kubectl replace --force`, or a tool that does the same, needs by far.
+// formerFor is how long a deleted policy's status is kept for a policy that is created again under its name. `kubectl replace
+// --force`, or a similar tool, needs far less.
 const formerFor = 5 * time.Minute
 
 // formerPolicies remembers policies that were deleted, since their status is the only memory of what is owed. Another process
@@ -66,8 +66,8 @@ func (p formerPolicy) isOver(now time.Time) bool {
 	return !p.deleted.IsZero() && now.Sub(p.deleted) >= formerFor
 }
 
-// statusFor returns the status with which a policy begins that was not decided about yet: what the former policy of its
-// name remembered and had in flight. Its halt has ended, as by the annotation. It returns nil where there is nothing.
+// statusFor returns the initial status of a policy that was not decided about yet: what the deleted policy of its name
+// remembered and had in flight. A halt is cleared, as by the annotation. It returns nil if there is nothing to restore.
 func (f *formerPolicies) statusFor(policy *autorebootv1.RebootPolicy, now time.Time) *autorebootv1.RebootPolicyStatus {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -131,8 +131,8 @@ type podCreationVersions struct {
 	all map[types.UID]podVersions
 }
 
-// podVersions is what is known of the creation of a pod: the version at which it was created, one at which it did not exist and
-// one at which it did, and those for which the API server was asked whether it did. All are empty at first.
+// podVersions holds resourceVersions around the creation of a pod: the one of its creation, one at which it did not exist, and
+// one at which it did. checked are those that the API server was asked about. All are empty at first.
 type podVersions struct {
 	created, absent, present string
 	checked                  []string

@@ -26,22 +26,21 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
-// observation is what one reconcile has read and found of a policy.
+// observation holds the state that one reconcile reads and derives for a policy.
 type observation struct {
 	key types.NamespacedName
 	now time.Time
-	// stored is the policy as it was read or written last, and policy the same with defaults. Neither is
-	// changed in place.
+	// stored is the policy as last read or written, and policy the same with defaults. Neither is modified in place.
 	stored, policy *autorebootv1.RebootPolicy
 	state          *objectState
 	// statusLost means that another writer removed the status, and succeeds that the policy was created again and goes on
-	// where the former one of its name ended.
+	// where the deleted one of its name ended.
 	statusLost, succeeds bool
-	// blockedBy is why no trigger is read and nothing starts: InvalidSpec or Forbidden; empty for a policy
-	// that is valid and approved. invalid are the rules that the spec breaks.
+	// blockedBy is the reason why no trigger is read and nothing starts: InvalidSpec or Forbidden. It is empty for a valid and
+	// approved policy. invalid lists the rules that the spec breaks.
 	blockedBy, invalid string
 
-	// kinds is whether workloads can be read of those that a cluster need not have and the policy has to do with.
+	// kinds has the state of the optional workload kinds that the policy concerns: whether they can be read.
 	kinds map[common.WorkloadKind]workloadkinds.State
 	// workloads are those that were read with their pods. unread are others of the status: what it has of them stays.
 	workloads, unread []*workload
@@ -58,7 +57,7 @@ type observation struct {
 	// idOf, as far as that is known.
 	sourceCount int
 	required    map[string][]string
-	// wants is what counts of the source of each signal.
+	// wants has, for each signal, the keys of its source that count.
 	wants map[signalID]sources.Want
 	// problems are reasons of Ready=False.
 	problems []problem
@@ -66,8 +65,8 @@ type observation struct {
 	sourceless []string
 	// clamped are messages about durations of the spec that are above their upper bounds.
 	clamped []string
-	// mistakes are what is wrong with the annotations by which workloads declare what they need, and what of their pod
-	// templates is not read, as messages.
+	// mistakes are messages about invalid dependency annotations of workloads, and about the parts of their pod templates that
+	// are not read.
 	mistakes []string
 	// clockSkew is added to messages about what waits.
 	clockSkew string
@@ -80,7 +79,7 @@ type observation struct {
 
 	// confirmed means that stored is what the API server has: it was just written, or read from there.
 	confirmed bool
-	// claimed is what the ledger has for the policy.
+	// claimed are the policy's claims in the ledger.
 	claimed []disruption.Claim
 	// requeue is when to reconcile again, besides that of the decision.
 	requeue time.Time
@@ -179,8 +178,8 @@ func (o *observation) targetStatus(w *workload) autorebootv1.TargetStatus {
 	return autorebootv1.TargetStatus{}
 }
 
-// baseline returns the stored fingerprint of a source for a trigger. Until the decision after a trigger was renamed, it is
-// stored under the former name.
+// baseline returns the stored fingerprint of a source for a trigger. After a trigger was renamed, the fingerprint is under the
+// previous name until the next decision.
 func (o *observation) baseline(w *workload, trigger, source string) (fingerprint string, found bool) {
 	for _, b := range o.targetStatus(w).Baselines {
 		switch {
@@ -292,7 +291,7 @@ type workload struct {
 	between bool
 	// podsChecked means that the API server was asked which of Pods exist.
 	podsChecked bool
-	// onChange is what its annotations say about the changes that it is restarted for.
+	// onChange holds the annotations that choose the changes for which the workload restarts.
 	onChange rules.OnChange
 	// takesAll means that a target takes it which takes all.
 	takesAll bool

@@ -49,16 +49,16 @@ func (r *Reconciler) begin(stored *autorebootv1.RebootPolicy) *observation {
 // unapproved returns what to do about a policy that no approval covers.
 func (r *Reconciler) unapproved(policy *autorebootv1.RebootPolicy) string {
 	if slices.Contains(r.WebhookExemptNamespaces, policy.Namespace) {
-		return "no admission webhook is called in namespace " + policy.Namespace + ", so it is not known whether the writer of the policy has the rights to what it does: nothing is restarted here"
+		return "not approved: no admission webhook checks the rights of writers in namespace " + policy.Namespace + ", so nothing is restarted here"
 	}
 	if policy.Annotations[common.ApprovedByAnnotation] != "" {
-		return "annotation " + common.ApprovedByAnnotation + " does not cover the policy as it is now: it is of an earlier version of Fairlead, or the policy was changed where no admission webhook was called; the next write by a user with the rights to what the policy does renews it"
+		return "annotation " + common.ApprovedByAnnotation + " does not cover the current spec: it is from an earlier version of Fairlead, or the policy was changed while no admission webhook was called; apply the policy again as a user with the rights that it needs"
 	}
-	return "it is not known whether the writer of the policy has the rights to what it does: a user with these rights must write it, or set its annotation " + common.ApprovedByAnnotation + " to any value"
+	return "not approved: apply the policy again as a user with the rights that it needs, or have that user set annotation " + common.ApprovedByAnnotation + " to any value"
 }
 
-// observe reads everything that a decision is made from. Each step is on its own: one that fails leaves unknown what it reads,
-// and stops no other. The error is that of ctx, or ErrUnknown.
+// observe reads the inputs of a decision. A step that fails leaves its own result unknown and does not stop the others. The
+// error is that of ctx, or ErrUnknown.
 func (r *Reconciler) observe(ctx context.Context, o *observation) error {
 	if err := r.findKinds(o); err != nil {
 		return err

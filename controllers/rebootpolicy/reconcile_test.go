@@ -474,7 +474,7 @@ func TestAClockThatWasAheadIsToldWhileARestartWaits(t *testing.T) {
 		t.Errorf("told %q", s.all)
 	}
 	s.advance(time.Second)
-	s.expectNoWrite("what waits is told as before")
+	s.expectNoWrite("the message about what waits is unchanged")
 	s.advance(15 * time.Second)
 	s.reconcile()
 	s.expectActions("Annotate api " + theRestart)

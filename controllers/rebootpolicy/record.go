@@ -90,12 +90,12 @@ func (r *Reconciler) writeStatus(
 	if o.succeeds {
 		o.succeeds = false
 		r.Events.Eventf(o.stored, nil, corev1.EventTypeNormal, autorebootv1.EventStatusKept, actionWatch, "%s",
-			"a policy of this name was deleted a moment ago: what it had in flight and what its targets are owed goes on")
+			"a policy of this name was just deleted: its restarts in flight and its pending restarts continue")
 	}
 	if o.statusLost {
 		o.statusLost = false
 		r.Events.Eventf(o.stored, nil, corev1.EventTypeWarning, common.EventStatusLost, actionWatch, "%s",
-			"another writer removed the status: what is there now is the baseline, and what changed before it restarts nothing")
+			"another writer removed the status: the current content is the new baseline, and earlier changes cause no restart")
 	}
 	r.writeEvents(o, &before, messages)
 	return nil

@@ -19,7 +19,7 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// reloadSource is what Reloader writes about the source that it has restarted a workload for (pkg/common/reload_source.go).
+// reloadSource is the annotation in which Reloader records the source of a restart (pkg/common/reload_source.go).
 type reloadSource struct {
 	Type      string `json:"type"`
 	Name      string `json:"name"`

@@ -59,7 +59,7 @@ func (o *observation) addRequired(want *sources.Want, state *sources.State) {
 	}
 }
 
-// missingOf returns what is missing of a required source, in the words of a message.
+// missingOf returns what is missing of a required source, as the text of a message.
 func missingOf(want *sources.Want, missing bool, absentKeys string) []string {
 	switch {
 	case missing:

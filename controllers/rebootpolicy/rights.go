@@ -5,7 +5,7 @@ package rebootpolicy
 
 // The rights that RebootPolicies take. config/rbac/rebootpolicy_manager_role.yaml is generated from these markers.
 
-// The objects, of which the operator writes the status.
+// The operator reads the objects and updates their status.
 //
 // +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=rebootpolicies,verbs=get;list;watch
 // +kubebuilder:rbac:groups=autoreboot.fairlead.dev,resources=rebootpolicies/status,verbs=update
@@ -14,10 +14,10 @@ package rebootpolicy
 //
 // +kubebuilder:rbac:groups=apiextensions.k8s.io,resources=customresourcedefinitions,resourceNames=rebootpolicies.autoreboot.fairlead.dev,verbs=get;patch;watch
 
-// What a RebootPolicy restarts: two annotations on the pod template of a workload, spec.restartAt of a Rollout, or
-// evictions, of which admission warns where a disruption budget allows none. A policy with serviceAccountName needs neither,
-// but the right to impersonate that ServiceAccount, which is not here: with it for every ServiceAccount of the cluster the
-// operator could do whatever any of them may. docs/guides/restarts.md grants it for one.
+// Rights for a restart: two annotations on the pod template of a workload, spec.restartAt of a Rollout, or evictions. Admission
+// warns where a disruption budget allows no eviction. A policy with serviceAccountName needs only the right to impersonate that
+// ServiceAccount. It is not granted here: with it for every ServiceAccount of the cluster, the operator could do whatever any
+// of them may. docs/guides/restarts.md grants it for one.
 //
 // +kubebuilder:rbac:groups=apps,resources=deployments;statefulsets;daemonsets,verbs=get;list;watch;patch
 // +kubebuilder:rbac:groups=apps,resources=replicasets,verbs=list;watch

@@ -18,7 +18,7 @@ import (
 
 const moves = target + `triggers: [{name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db, events: [AddressesChanged, FailedOver, FailedBack, Recovered]}}]`
 
-// db is an ExternalService with two priorities, of which the first is published.
+// db is an ExternalService with two priorities. The first is published.
 func db() *networkingv1.ExternalService {
 	return &networkingv1.ExternalService{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"},

@@ -40,7 +40,7 @@ func (r *Reconciler) probeSignals(ctx context.Context, o *observation) {
 			wants = append(wants, r.wantOf(ctx, o, t, w))
 		}
 	})
-	for _, w := range o.unread { // of which the pods are not known
+	for _, w := range o.unread { // their pods are unknown
 		for i := range o.policy.Spec.Triggers {
 			if t := &o.policy.Spec.Triggers[i]; t.Probe != nil && checked(w) {
 				wants = append(wants, podprobe.Want{Trigger: t.Name, Workload: w.UID, Probe: t.Probe, Kept: true})

@@ -152,11 +152,10 @@ var (
 	_ Fingerprinter = (*fingerprint.Key)(nil)
 )
 
-// objectState is what this process remembers of one policy. It can be lost at any time without a restart too
-// many or too few.
+// objectState is the in-memory state of one policy. Losing it causes no additional restart and no missing one.
 type objectState struct {
 	calendar *calendarSpec
-	// stable is what EndpointsChange triggers have seen, by trigger and source. The spec bounds its size.
+	// stable has the addresses that EndpointsChange triggers have seen, by trigger and source. The spec bounds its size.
 	stable map[string]stableFingerprint
 	// disrupted are the workloads that other objects disrupted at the last decision.
 	disrupted map[types.UID]bool
@@ -166,13 +165,13 @@ type objectState struct {
 	unrecorded []restart.Result
 	// clockSkew is a message about times of the status that were in the future, as long as anything waits.
 	clockSkew string
-	// kindsUnknownSince is since when it is not known whether the API server serves the kinds of all targets.
+	// kindsUnknownSince is the time from which the API server has not confirmed that it serves the kinds of all targets.
 	kindsUnknownSince time.Time
 	// readFailures is how many reconciles in a row could not read something, and readSince are the workloads that can be read again,
 	// since when, or zero while they cannot.
 	readFailures int
 	readSince    map[types.UID]time.Time
-	// lastWrite is that of the status, and writeTook how long it took.
+	// lastWrite is the last write of the status, and writeTook is its duration.
 	lastWrite controller.LastWrite
 	writeTook time.Duration
 
@@ -237,13 +236,13 @@ func (s *objectState) counts(p *restart.Pod) bool {
 	return !absent && !p.Terminating
 }
 
-// stableFingerprint is what a trigger has seen of addresses: those that count, and the latest.
+// stableFingerprint holds the fingerprints of addresses that a trigger has seen: the ones that count, and the latest.
 type stableFingerprint struct {
 	stable, latest string
 	since          time.Time // of latest
 }
 
-// calendarSpec is what a spec has about time, parsed once for each generation.
+// calendarSpec holds the schedules and windows of a spec, parsed once per generation.
 type calendarSpec struct {
 	generation int64
 	calendar   *cron.Calendar

@@ -54,7 +54,7 @@ type suite struct {
 	checks  *fakeProbes
 	sender  *fakeRequests
 	doer    *fakeActor
-	// stale is what the cache has instead of the policy.
+	// stale is the policy as a stale cache returns it.
 	stale *autorebootv1.RebootPolicy
 	// refusing is the error of the next writes of a status.
 	refusing error
@@ -391,7 +391,7 @@ func (a *fakeActor) Do(ctx context.Context, policy *autorebootv1.RebootPolicy, a
 	return result, nil
 }
 
-// completeRollout is what the cluster does with a Deployment that was restarted: new pods.
+// completeRollout completes the rollout of a restarted Deployment: it replaces its pods.
 func (s *suite) completeRollout(name string) {
 	s.Helper()
 	var d appsv1.Deployment

@@ -55,7 +55,7 @@ func (r *Reconciler) findTargets(ctx context.Context, o *observation) {
 	o.limitTargets(append(slices.Collect(maps.Values(found.byUID)), unselected...), err == nil)
 	if err != nil {
 		o.couldNotRead(err)
-		o.setAllUnread("it is not known whether another RebootPolicy restarts it")
+		o.setAllUnread("the other RebootPolicies cannot be read, and one of them may restart it")
 	}
 	for _, w := range slices.Clone(o.workloads) {
 		if w.RefersTo != nil {
@@ -86,7 +86,7 @@ func (f *foundTargets) add(w *workload, byName bool) {
 // cannotBeRead is why the state of a workload stays as it is that could not be read.
 const cannotBeRead = "the workload cannot be read"
 
-// isUnread reports whether it is not known now which workloads there are of a kind that a cluster need not have.
+// isUnread reports whether the workloads of an optional kind cannot be listed at the moment.
 func (o *observation) isUnread(kind common.WorkloadKind) bool {
 	state := o.kinds[kind]
 	return workloadkinds.IsOptional(kind) && (!state.Known || state.Unreadable && !state.Forbidden)
@@ -160,7 +160,7 @@ func (r *Reconciler) findKinds(o *observation) error {
 		o.kinds[kind] = state
 		switch {
 		case o.isUnread(kind):
-			why := cmp.Or(state.Why, fmt.Sprintf("it is not known yet whether the API server serves %ss", kind.Name()))
+			why := cmp.Or(state.Why, fmt.Sprintf("the API server has not reported yet whether it serves %ss", kind.Name()))
 			o.keepUnread(kind, "", why)
 			if slices.Contains(targeted, kind) {
 				o.unknown = append(o.unknown, why)
@@ -188,8 +188,8 @@ func (r *Reconciler) findKinds(o *observation) error {
 	return nil
 }
 
-// yields returns what reports whether another policy takes a workload that goes before this one, which a ClusterRebootPolicy
-// has made.
+// yields returns a function that reports whether another policy takes a workload first. Only a policy that a
+// ClusterRebootPolicy created yields.
 func (r *Reconciler) yields(ctx context.Context, o *observation) (yields func(*workload) bool, err error) {
 	var before []*autorebootv1.RebootPolicySpec
 	if rules.ClusterPolicyOf(o.policy) != "" {

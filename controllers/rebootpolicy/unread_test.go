@@ -247,7 +247,7 @@ func TestWhatABudgetBlocksStaysWhileItCannotBeRead(t *testing.T) {
 	s.reconcile()
 	s.expectCondition(autorebootv1.ConditionDisruptionBudgetBlocks, "True NoDisruptionsAllowed")
 	r.fails = "list ChaosPod"
-	s.expectNoWrite("it is not known any more")
+	s.expectNoWrite("it is unknown again")
 	s.must(s.store.Delete(t.Context(), &chaosv1.ChaosPod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "c"}}))
 	r.fails = ""
 	s.reconcile()

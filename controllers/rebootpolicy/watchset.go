@@ -21,7 +21,7 @@ import (
 // queue is the argument of event handlers.
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// watchSet is what one policy watches in its namespace.
+// watchSet lists the objects of its namespace that one policy watches.
 type watchSet struct {
 	workloads        map[workloadName]bool
 	selectors        []kindSelector

@@ -13,7 +13,7 @@ import (
 )
 
 // ForConfig returns a configuration whose clients share one Transport, and no connection with any other client.
-// Options.New is that of the configuration: credentials and what wraps transports stay as they are.
+// Options.New is the configuration's: credentials and wrappers of transports stay as they are.
 func ForConfig(api *rest.Config, o Options) (*rest.Config, *Transport, error) {
 	if err := setPings(); err != nil {
 		return nil, nil, err

@@ -18,7 +18,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// network makes transports, each of which is a connection. A request of a connection that is dead waits for ever.
+// network makes transports. Each transport is a connection. A request of a connection that is dead waits for ever.
 type network struct {
 	mu     sync.Mutex
 	made   int

@@ -61,9 +61,8 @@ func shortened(user string) string {
 	return strings.ToValidUTF8(user[:maxUser-len(mark)], "") + mark
 }
 
-// digestParts are what a digest is made of. Their order does not matter to it, nor how often each is there.
-// What an object does not say is no part of it, so that a field which a later version adds leaves the
-// approvals of all objects without it as they were.
+// digestParts are the parts of a digest. Their order and repetition do not change it. Absent fields add no part: a field that a
+// later version adds leaves the approvals of objects without it valid.
 type digestParts []string
 
 // add takes values that always marshal: texts, numbers, and lists, maps and structs of these.

@@ -31,7 +31,7 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Rollout is what is read of one.
+// Rollout holds the fields of a Rollout that Fairlead reads.
 type Rollout struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
@@ -46,7 +46,7 @@ type RolloutList struct {
 	Items           []Rollout `json:"items"`
 }
 
-// Spec is what is read of a spec.
+// Spec holds the fields of a spec that Fairlead reads.
 type Spec struct {
 	Replicas        *int32                 `json:"replicas,omitempty"`
 	Selector        *metav1.LabelSelector  `json:"selector,omitempty"`
@@ -75,13 +75,13 @@ type Strategy struct {
 	Canary    *Canary   `json:"canary,omitempty"`
 }
 
-// Canary is what is read of that strategy.
+// Canary holds the fields of the canary strategy that Fairlead reads.
 type Canary struct {
 	MaxUnavailable *intstr.IntOrString `json:"maxUnavailable,omitempty"`
 	TrafficRouting *struct{}           `json:"trafficRouting,omitempty"`
 }
 
-// Status is what is read of a status.
+// Status holds the fields of a status that Fairlead reads.
 type Status struct {
 	Abort              bool             `json:"abort,omitempty"`
 	PauseConditions    []PauseCondition `json:"pauseConditions,omitempty"`
@@ -102,7 +102,7 @@ type PauseCondition struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// BlueGreenStatus is what is read of the status of that strategy.
+// BlueGreenStatus holds the fields of the blue-green status that Fairlead reads.
 type BlueGreenStatus struct {
 	ActiveSelector string `json:"activeSelector,omitempty"`
 }
@@ -125,7 +125,8 @@ const (
 	ReasonProgressDeadlineExceeded = "ProgressDeadlineExceeded"
 )
 
-// UnmarshalJSON decodes as much as it can: a list of which one item does not decode has none at all to client-go.
+// UnmarshalJSON decodes as much as it can and records the rest as Fault: an item that does not decode makes client-go reject
+// the whole list.
 func (s *Spec) UnmarshalJSON(data []byte) error {
 	type plain Spec
 	var read plain

@@ -16,8 +16,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// socketBuffer is what the kernel keeps for a connection in each direction, in bytes, which it doubles. Its
-// own choice may be megabytes, and counts as memory of the container.
+// socketBuffer is the size of a connection's kernel buffer in each direction, in bytes. The kernel doubles it. Its own choice
+// may be megabytes, and counts as memory of the container.
 const socketBuffer = 64 << 10
 
 // retryEvery is how often a connection above the bound looks for one that can be evicted.
@@ -116,10 +116,10 @@ func (c *Conn) waitedFor(now time.Time) time.Duration {
 	return c.waited + now.Sub(c.reads)
 }
 
-// State is what a connection waits for.
+// State is the party that a connection waits for.
 type State int
 
-// What a connection may wait for.
+// The states of a connection.
 const (
 	Sending State = iota // for the caller, in a handshake, a header, a body or an answer
 	Idle                 // for the caller's next request
@@ -151,7 +151,7 @@ func Bound(listener net.Listener, o Options) *Listener {
 	}
 }
 
-// Accept implements net.Listener. It waits while Options.Max connections are open, of which none can be closed.
+// Accept implements net.Listener. It waits while Options.Max connections are open and none can be closed.
 func (l *Listener) Accept() (net.Conn, error) {
 	raw, err := l.Listener.Accept()
 	if err != nil {

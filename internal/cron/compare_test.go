@@ -93,7 +93,7 @@ func compareSchedule(t *testing.T, w wall, e *expression, r *rand.Rand) bool {
 	return ok
 }
 
-// timeline is what the model says of one schedule.
+// timeline is the model's prediction for one schedule.
 type timeline struct {
 	wall  wall
 	fired []int32

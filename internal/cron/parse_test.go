@@ -66,7 +66,7 @@ func TestFieldsAreReadAsACronJobReadsThem(t *testing.T) {
 	}
 }
 
-// drawExpression makes five fields, a third of which are broken.
+// drawExpression makes five fields. A third of them are invalid.
 func drawExpression(r *rand.Rand) string {
 	items := []string{"*", "?", "*/2", "*/15", "0", "1", "5", "7", "12", "1-5", "2-4/2", "3/4", "*/70", "0-0", "jan", "Feb-MAR", "sun", "MON-fri", "1,3", "*,2"}
 	if r.IntN(6) == 0 {

@@ -173,8 +173,9 @@ func (c *cronField) parse(text string) (set uint64, star bool, err error) {
 	return set, star, nil
 }
 
-// MatchesEitherDay reports whether an expression restricts both the day of the month and the day of the week, of which one suffices:
-// 0 2 1-7 * 0 matches the first seven days of a month and each Sunday. It is false for an expression that cannot be parsed.
+// MatchesEitherDay reports whether an expression restricts both the day of the month and the day of the week. Either then
+// suffices: 0 2 1-7 * 0 matches the first seven days of a month and each Sunday. It is false for an expression that cannot be
+// parsed.
 func MatchesEitherDay(c common.Cron) bool {
 	parsed, err := parseFields(string(c))
 	return err == nil && parsed.eitherDay

@@ -47,7 +47,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkMemory is what a key costs at rest.
+// BenchmarkMemory measures the memory of a key at rest.
 func BenchmarkMemory(b *testing.B) {
 	const keys = 50_000
 	all := make([]int, keys)

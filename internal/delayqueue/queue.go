@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// wakeInterval is what wake-ups are rounded up to, counted from New. A busy queue then wakes 200 times a
-// second for batches instead of thousands of times for one key each.
+// wakeInterval is the unit to which wake-ups are rounded up, counted from New. A busy queue then wakes 200 times a second for
+// batches instead of thousands of times for one key each.
 const wakeInterval = 5 * time.Millisecond
 
 // defaultWorkers is used where Options.Workers is not positive.

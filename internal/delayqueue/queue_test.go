@@ -295,7 +295,7 @@ func TestRunEndsAfterItsRunsAndCanBeCalledAgain(t *testing.T) {
 			t.Error("Run returned before its run had ended")
 		}
 		if a.Len() != 2 || a.Running() != 0 {
-			t.Errorf("%d keys, %d of which run; want 2 and 0", a.Len(), a.Running())
+			t.Errorf("%d keys, %d running; want 2 and 0", a.Len(), a.Running())
 		}
 		stop = run(t, a)
 		synctest.Wait()

@@ -53,7 +53,7 @@ type Claim struct {
 // groupKey names a group; groups of two namespaces have nothing in common.
 type groupKey struct{ namespace, name string }
 
-// account is what one holder has.
+// account holds the claims of one holder.
 type account struct {
 	group  groupKey
 	claims map[types.UID]*claim

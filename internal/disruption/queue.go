@@ -128,7 +128,7 @@ func (q *waitQueue) needsSlot() bool {
 	return slices.ContainsFunc(q.order, func(w *waiter) bool { return w.needsSlot })
 }
 
-// freed is what became free at once.
+// freed lists the slot, group and workloads that one change released.
 type freed struct {
 	slot      bool
 	group     groupKey

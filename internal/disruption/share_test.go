@@ -136,7 +136,7 @@ func TestTheNamespaceWithTheFewestSlotsIsWokenFirst(t *testing.T) {
 	}
 }
 
-// tenant is a holder with workloads to disrupt, of which some never end.
+// tenant is a holder with workloads to disrupt. Some of its disruptions never end.
 type tenant struct {
 	holder Holder
 	group  string

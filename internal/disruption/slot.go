@@ -28,7 +28,7 @@ type claim struct {
 
 func (c *claim) hasSlot() bool { return !c.soaking && !c.lapsed }
 
-// tally is what one namespace has.
+// tally counts the claims of one namespace.
 type tally struct {
 	claims int
 	// disrupted are the claims that do not soak, and slots those of them whose slot has not lapsed.

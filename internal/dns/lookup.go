@@ -223,8 +223,8 @@ func (l *lookup) lookupTargets(ctx context.Context, services []service) map[stri
 	return answers
 }
 
-// merge merges one family of all targets. With addresses of some targets, it has the former ones of those that failed;
-// without any, it is the most specific failure.
+// merge merges one family of all targets. If some targets have addresses, it keeps the last addresses of those that failed.
+// Without any address, it returns the most specific failure.
 func (l *lookup) merge(services []service, answers map[string]Answer, ttl time.Duration, family func(Answer) FamilyAnswer) FamilyAnswer {
 	count := map[Outcome]int{}
 	resolved, missing := FamilyAnswer{Outcome: Resolved, TTL: ttl}, ttl

@@ -33,7 +33,7 @@ type Options struct {
 	// Nameservers are queried in turn, the first 8 of them. Defaults to those of ResolvConf, which is read again when
 	// it has changed.
 	Nameservers []netip.AddrPort
-	// ResolvConf is a resolv.conf(5) file, of which only the nameservers count. Defaults to /etc/resolv.conf.
+	// ResolvConf is a resolv.conf(5) file. Only its nameservers count. Defaults to /etc/resolv.conf.
 	ResolvConf string
 	// Timeout of one query of one nameserver. Defaults to 2s.
 	Timeout time.Duration

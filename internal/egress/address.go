@@ -17,7 +17,7 @@ var (
 	siteLocal   = netip.MustParsePrefix("fec0::/10")       // RFC 3879
 	discarded   = netip.MustParsePrefix("100::/64")        // RFC 6666
 
-	// sharedAddresses are what clouds give pods where private addresses are scarce (RFC 6598).
+	// sharedAddresses is the range that clouds assign to pods where private addresses are scarce (RFC 6598).
 	sharedAddresses = netip.MustParsePrefix("100.64.0.0/10")
 )
 

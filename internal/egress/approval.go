@@ -69,8 +69,8 @@ func Approved(es *networkingv1.ExternalService) bool {
 	return covers(es.Annotations[common.ApprovedByAnnotation], es)
 }
 
-// KeptApproval returns the approval that old has and es keeps: that of the same addresses and ports by the same user,
-// in the present form where the former one does not cover es. It is "" where es has others, or old has none.
+// KeptApproval returns the approval of old if it holds for es: same addresses, ports and user. If the stored form does not
+// cover es, it returns the approval in the present form. It returns "" if the addresses differ or old has no approval.
 func KeptApproval(es, old *networkingv1.ExternalService) string {
 	stored := old.Annotations[common.ApprovedByAnnotation]
 	switch {

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// podsPerPage bounds the pods that are decoded at a time where the API server does not stream a list: one is several
-// KiB, of which the addresses are kept.
+// podsPerPage bounds the pods that are decoded at a time if the API server does not stream a list. A pod is several KiB; only
+// its addresses are kept.
 const podsPerPage = 500
 
 // podAddresses are the addresses that pods have now. In a network that gives pods addresses of its own choice (a cloud's

@@ -31,7 +31,7 @@ type RangesOptions struct {
 	// Client reads Nodes, ServiceCIDRs, and the Service and EndpointSlices of the API server. Nodes are large: it
 	// should use protobuf. Required.
 	Client kubernetes.Interface
-	// Host is that of rest.Config. It counts as the API server if it is an IP address. Defaults to none.
+	// Host is the host of rest.Config. It counts as the API server if it is an IP address. Defaults to none.
 	Host string
 	// Settle is how long changes are collected before the policy is updated. Defaults to 250ms.
 	Settle time.Duration

@@ -43,7 +43,7 @@ const (
 	ReasonService Reason = "Service"
 	// ReasonAPIServer: the API server.
 	ReasonAPIServer Reason = "APIServer"
-	// ReasonPodsUnknown: a private address, of which it is not known whether it is a pod's. It takes nothing away.
+	// ReasonPodsUnknown: a private address that may be a pod's. It takes nothing away.
 	ReasonPodsUnknown Reason = "PodsUnknown"
 	// ReasonClusterCIDR: one of the policy's clusterCIDRs.
 	ReasonClusterCIDR Reason = "ClusterCIDR"

@@ -21,7 +21,7 @@ type rangeSet struct {
 	v4, v6 []Range
 }
 
-// discovery is what was read of where the cluster is.
+// discovery holds the ranges and pod addresses of the cluster, as far as they were read.
 type discovery struct {
 	ranges []Range
 	// pods have the addresses that pods have now; nil where they are not read.

@@ -110,7 +110,7 @@ func TestAnApprovalIsOfTheAddressesAndTheirPorts(t *testing.T) {
 	}
 }
 
-// formerApproval is what an earlier version has written on pointing: it covered the names of endpoints too.
+// formerApproval is the approval that an earlier version wrote for pointing. It covered the names of endpoints too.
 const formerApproval = `{"user":"ann","digest":"sha256:837edbf830a56f47f5dcc19091c587dd6a85eac5f454e9753c5fbca34ed778a9"}`
 
 func TestAnApprovalOutlivesVersions(t *testing.T) {
@@ -133,14 +133,14 @@ func TestAnApprovalOutlivesVersions(t *testing.T) {
 	}
 }
 
-// Admission puts an approval into today's form as soon as the former one no longer covers the object.
+// Admission converts an approval to today's form as soon as its older form no longer covers the object.
 func TestAFormerApprovalIsRestatedForOtherNames(t *testing.T) {
 	old, renamed, other := pointing(), pointing(), pointing()
 	old.Annotations = map[string]string{common.ApprovedByAnnotation: formerApproval}
 	renamed.Spec.Endpoints[0].Name = "z"
 	renamed.Annotations = old.Annotations
 	if Approved(renamed) {
-		t.Error("the former form covers other names")
+		t.Error("the older form covers other names")
 	}
 	if got := KeptApproval(renamed, old); got != Approval(pointing(), "ann") {
 		t.Errorf("renamed, it keeps %s", got)

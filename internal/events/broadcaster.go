@@ -25,9 +25,8 @@ type BroadcasterOptions struct {
 	Registerer prometheus.Registerer
 }
 
-// Broadcaster writes the Events of controllers. Repeats on one object become a series, of which the API
-// server gets one write at the beginning and one at the end. Beyond bounds for each object, each namespace
-// and overall, Events are counted and dropped.
+// Broadcaster writes the Events of controllers. Repeats on one object become a series, with one write to the API server at its
+// beginning and one at its end. Beyond bounds for each object, each namespace and overall, Events are counted and dropped.
 type Broadcaster struct {
 	events.EventBroadcaster
 	scheme      *runtime.Scheme

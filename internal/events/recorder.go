@@ -170,7 +170,7 @@ type Event struct {
 	PerNote bool
 }
 
-// dedupeKey identifies Events of which one in a window is enough.
+// dedupeKey identifies equal Events. One of them is enough in a window.
 type dedupeKey struct {
 	kind, namespace, name, uid, reason, note string
 }
@@ -184,7 +184,7 @@ func (e *Event) dedupeKey() dedupeKey {
 	return key
 }
 
-// namespace is that of the Event.
+// namespace is the namespace of the Event.
 func (e *Event) namespace() string { return cmp.Or(e.Regarding.Namespace, metav1.NamespaceDefault) }
 
 // object is the Event, named after its dedupeKey and the window.

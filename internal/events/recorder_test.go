@@ -59,7 +59,7 @@ func written(t *testing.T, replicas int, use func(replicas []*Recorder)) (events
 	return events, of
 }
 
-// count is what the metric says of a result.
+// count returns the metric's value for a result.
 func count(t *testing.T, n *Recorder, result string) int {
 	t.Helper()
 	registry := prometheus.NewRegistry()

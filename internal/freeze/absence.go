@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/apistatus"
 )
 
-// existence is whether the ConfigMap exists, as far as it is known.
+// existence is the known existence of the ConfigMap.
 type existence int
 
 const (

@@ -101,7 +101,7 @@ func (f *Freeze) metrics() []prometheus.Collector {
 		}),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "fairlead_calendar_blackout",
-			Help: "Whether a blackout of the cluster holds now, or it is not known whether one does: 1; otherwise 0.",
+			Help: "1 while a blackout of the cluster holds or the blackouts cannot be read; otherwise 0.",
 		}, func() float64 { return boolToFloat(f.State().Message(f.options.Now()) != "") }),
 	}
 }

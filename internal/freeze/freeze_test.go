@@ -116,7 +116,7 @@ func (b *bench) says(want string, readable float64) {
 
 func TestAFreezeIsDeclaredAndTakenBack(t *testing.T) {
 	run(t, nil, func(b *bench) {
-		b.says("the cluster's blackouts are not known: ConfigMap fairlead-calendar was not read yet", 0)
+		b.says("the cluster's blackouts are unknown: ConfigMap fairlead-calendar was not read yet", 0)
 		b.start()
 		b.says("", 1)
 		b.declare(map[string]string{Key: now})
@@ -181,7 +181,7 @@ func TestNothingIsOpenBeforeTheFirstRead(t *testing.T) {
 	run(t, nil, func(b *bench) {
 		b.failing.Store(true)
 		b.start()
-		b.says("the cluster's blackouts are not known: ConfigMap fairlead-calendar cannot be read: no route to host", 0)
+		b.says("the cluster's blackouts are unknown: ConfigMap fairlead-calendar cannot be read: no route to host", 0)
 		b.failing.Store(false)
 		<-time.After(retry)
 		synctest.Wait()

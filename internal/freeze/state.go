@@ -24,11 +24,11 @@ const (
 	maxBytes = 64 << 10
 )
 
-// State is what is known about the blackouts at one time. It is immutable.
+// State is the knowledge of blackouts at one time. It is immutable.
 type State struct {
 	// Blackouts of the cluster; nil where there are none.
 	Blackouts *cron.Calendar
-	// Unknown is why the blackouts are not known; nothing may be disrupted then. It is empty if they are known.
+	// Unknown is the reason why the blackouts could not be read. Nothing may be disrupted then. It is empty if they were read.
 	Unknown string
 }
 
@@ -36,7 +36,7 @@ type State struct {
 // message of a condition. It is empty if no blackout is in effect.
 func (s State) Message(t time.Time) string {
 	if s.Unknown != "" {
-		return "the cluster's blackouts are not known: " + s.Unknown
+		return "the cluster's blackouts are unknown: " + s.Unknown
 	}
 	name := s.Blackouts.Blackout(t)
 	if name == "" {

@@ -156,7 +156,7 @@ func held(by string) *coordinationv1.Lease {
 	}
 }
 
-// replica is one elector that runs. Its work ends when it is told to, and finish says how.
+// replica is one elector that runs. Its work ends on a signal, and finish says how.
 type replica struct {
 	*Elector
 	stop    context.CancelFunc

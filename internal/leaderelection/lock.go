@@ -61,7 +61,7 @@ func NewLock(o Options) (*Lock, error) {
 	case o.LeaseDuration%time.Second != 0:
 		return nil, fmt.Errorf("election: lease duration %s must be whole seconds", o.LeaseDuration)
 	case o.Life != nil && o.Life.Pod == "":
-		return nil, errors.New("election for life: it is not known which Pod this is; " + remedy)
+		return nil, errors.New("election for life: the name of this Pod is unknown; " + remedy)
 	}
 	o.PollPeriod = cmp.Or(o.PollPeriod, o.RetryPeriod)
 	if o.Elapsed == nil {

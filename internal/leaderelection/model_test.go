@@ -70,7 +70,7 @@ type process struct {
 	works   atomic.Bool
 }
 
-// leases is what a process reaches the API server by.
+// leases is a process's connection to the API server.
 type leases struct {
 	coordinationv1client.LeaseInterface
 	*process
@@ -195,7 +195,7 @@ func (c *cluster) disturb() string {
 		return during("is slow", &m.slow)
 	case 3:
 		p.stop()
-		return m.name + " is told to stop"
+		return m.name + " receives a signal to stop"
 	case 4:
 		p.dead.Store(true)
 		p.stop() // so that the next one starts; nothing of this one arrives

@@ -28,7 +28,7 @@ type cloudEvent struct {
 	Data            data   `json:"data"`
 }
 
-// data is what an Event says.
+// data is the payload of a CloudEvent: the fields of an Event.
 type data struct {
 	Type       string     `json:"type"` // Normal or Warning
 	Reason     string     `json:"reason"`

@@ -95,7 +95,7 @@ func TestNoGoroutineOfTheOperatorIsWithoutARecover(t *testing.T) {
 	}
 }
 
-// goroutine is what a go statement, WaitGroup.Go or AfterFunc runs; nil for any other node. The groups of
+// goroutine returns the function that a go statement, WaitGroup.Go or AfterFunc runs; nil for any other node. The groups of
 // cmd/fairlead/operator, whose Go takes parts with a name, contain them.
 func goroutine(node ast.Node) ast.Node {
 	switch n := node.(type) {

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// LeftOutError is that the operator leaves a kind out. A caller that only checks whether an object exists finds none.
+// LeftOutError means that the operator leaves a kind out. A caller that only checks whether an object exists finds none.
 type LeftOutError struct{ Kind string }
 
 func (e *LeftOutError) Error() string {

@@ -101,7 +101,7 @@ func BenchmarkMemoryPerTarget(b *testing.B) {
 	}
 }
 
-// BenchmarkSetUnchanged is what a reconcile pays that finds nothing new.
+// BenchmarkSetUnchanged measures a reconcile that finds nothing new.
 func BenchmarkSetUnchanged(b *testing.B) {
 	p := New(Options{Dial: (&network{}).dial})
 	many(p)

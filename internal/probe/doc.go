@@ -4,8 +4,8 @@
 // Package probe keeps the health of addresses: it connects to each at its interval, by TCP, HTTP, HTTPS or the
 // standard gRPC health service, counts results in a row, and notifies when the health of an address changes.
 //
-// set.go has the targets, result.go what one probe changes, target.go how results decide. check.go is what is probed, and
-// confidential.go what of it is secret. checker.go with tcp.go, http.go and grpc.go is one probe, and outcome.go its outcome.
+// set.go has the targets, result.go what one probe changes, target.go how results decide. check.go has the check, and
+// confidential.go its secret parts. checker.go with tcp.go, http.go and grpc.go is one probe, and outcome.go its outcome.
 // tally.go counts results. suspicion.go counts what fails at once, and suspect.go decides whether that is the fault of this
 // process.
 //
@@ -54,7 +54,7 @@
 // the nameservers (Options.Reference): while that is out of reach, or SetNetworkUnreachable says so, this process is
 // suspect without an end. Otherwise a suspicion ends after a time, and takes five times as long to be repeated.
 //
-// While it lasts, failures do not change the health of an object of which no address succeeds: a success shows that the
+// While it lasts, failures do not change the health of an object without a successful address: a success shows that the
 // network works. Denials by the egress policy are not part of a suspicion, and count at once, since they are certain.
 // With Options.RequireThreshold, addresses that only ever failed are part of it, too, since nothing says how they were
 // before; and with Options.Group, objects of the same group are one.

@@ -43,7 +43,7 @@ type metrics struct {
 func newMetrics(names Names, lookup bool, inFlight func() float64) *metrics {
 	total := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: names.Results,
-		Help: "Health checks that ended, by type and result. Local counts those that failed for want of something in this process, and that decide nothing.",
+		Help: "Health checks that ended, by type and result. Local counts checks that failed because of this process; they decide nothing.",
 	}, []string{"type", "result"})
 	duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    names.Duration,

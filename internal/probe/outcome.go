@@ -97,9 +97,9 @@ func (o outcome) reason() string {
 // ErrLocal is in the error of a Dial that failed for a reason about this process only. Such a result does not count.
 var ErrLocal = errors.New("not possible at the moment")
 
-// withPause returns the outcome of a probe during which this process did not run for a time. A timeout, or a response of which
-// a part is lacking, is local where that was more than a quarter of the timeout. Otherwise it counts: on a node under load,
-// some pause falls into each probe that may take a minute, and an address that hangs would never be Unhealthy.
+// withPause returns the outcome of a probe during which this process was paused. A timeout or an incomplete response is local
+// if the pause took more than a quarter of the timeout. Otherwise it counts. On a node under load, some pause falls into each
+// probe that may take a minute: an address that hangs would never be Unhealthy.
 func (o outcome) withPause(paused, timeout time.Duration) outcome {
 	if (o == timedOut || o == unexpectedResponse) && paused > timeout/4 {
 		return local
@@ -114,8 +114,8 @@ func (o outcome) isNotProbed() bool { return o == denied || o == unresolved }
 // the alert itself is not exported.
 const remoteAlert = "remote error"
 
-// outcomeOf returns the outcome of an error by its type, and never by its text, some of which the server writes. Other
-// errors are otherwise.
+// outcomeOf returns the outcome of an error by its type. It ignores the text: the server may have written part of it. For other
+// errors it returns otherwise.
 func outcomeOf(err error, otherwise outcome) outcome {
 	var network net.Error
 	var operation *net.OpError

@@ -40,9 +40,9 @@ type Options struct {
 	// is, and not probed where there are none. It must return when ctx ends. Defaults to nil: every target needs
 	// an IP.
 	Lookup func(ctx context.Context, host string) ([]netip.Addr, error)
-	// RequireThreshold is for callers that act on Unhealthy: an Unknown target becomes Unhealthy only after
-	// FailureThreshold failures, and one that cannot be probed, since the policy denies it or its name has no
-	// address, is Unknown while that lasts. Otherwise both count as failures, the first of which decides.
+	// RequireThreshold is for callers that act on Unhealthy. An Unknown target becomes Unhealthy only after FailureThreshold
+	// failures. A target that cannot be probed, since the policy denies it or its name has no address, is Unknown while that
+	// lasts. Otherwise both count as failures, and the first failure decides.
 	RequireThreshold bool
 	// Group returns the group of a key for the suspicion: keys of the same group count as one object, with one
 	// destination. It always returns the same for the same key. Defaults to nil: each key counts.
@@ -79,7 +79,7 @@ type Prober struct {
 	queue   *delayqueue.Queue[*target]
 	checker checker
 	metrics *metrics
-	// startTime is what target.due counts from.
+	// startTime is the origin of target.due.
 	startTime time.Time
 	// initErr is returned by Run.
 	initErr error

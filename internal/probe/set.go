@@ -198,7 +198,7 @@ type targetPool struct {
 	used map[targetAddress]bool
 }
 
-// targetAddress is where a target is.
+// targetAddress is the address of a target.
 type targetAddress struct {
 	id string
 	ip netip.Addr

@@ -102,8 +102,8 @@ func TestRealOutagesFailOver(t *testing.T) {
 		"a data center with most of them": {[]int{3, 3, 3, 3}, func(all [][]netip.Addr) []netip.Addr {
 			return slices.Concat(all[0][1:], all[1][1:], all[2][1:], all[3][1:])
 		}, "HUU HUU HUU HUU"},
-		"three of eight":                     {[]int{1, 1, 1, 1, 1, 1, 1, 1}, func(all [][]netip.Addr) []netip.Addr { return slices.Concat(all[:3]...) }, "U U U H H H H H"},
-		"one address, of which there is one": {[]int{1}, func(all [][]netip.Addr) []netip.Addr { return all[0] }, "U"},
+		"three of eight":                {[]int{1, 1, 1, 1, 1, 1, 1, 1}, func(all [][]netip.Addr) []netip.Addr { return slices.Concat(all[:3]...) }, "U U U H H H H H"},
+		"one address, and there is one": {[]int{1}, func(all [][]netip.Addr) []netip.Addr { return all[0] }, "U"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			runSuite(t, 0.5, Options{}, func(s *suite) {

@@ -19,7 +19,7 @@ const (
 	maxRecentFailures = 2
 )
 
-// suspicionShare is what a target contributes to the suspicion.
+// suspicionShare is the contribution of a target to the suspicion.
 type suspicionShare struct {
 	// member: it is healthy, or was until its recent failures, or its address was before it was probed this way.
 	member bool
@@ -54,14 +54,14 @@ func (c *targetCounts) allFailing() (lost, newly bool) {
 	return lost, lost && c.recent > 0
 }
 
-// destinationKey is what a check connects to: an address or a name with a port, or a group.
+// destinationKey identifies the endpoint of a check: an address or a name with a port, or a group.
 type destinationKey struct {
 	host string
 	ip   netip.Addr
 	port uint16
 }
 
-// destination is what one namespace has checked, by one target or more.
+// destination is an endpoint that one namespace checks, by one target or more.
 type destination struct {
 	targetCounts
 	namespace *namespace

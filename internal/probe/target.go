@@ -28,7 +28,7 @@ type Target struct {
 	Host string
 	// Authorized is that of the egress.Query for Dial.
 	Authorized bool
-	// Seed is what is known from an earlier process. It counts only for a target that is new to this one.
+	// Seed is the health that an earlier process found. It counts only for a target that is new to this one.
 	Seed *Seed
 }
 
@@ -85,7 +85,7 @@ type target struct {
 	// awaitsReference means that its last failure waits for the reference.
 	awaitsReference bool
 	result          outcome
-	// failure is that of an unhealthy target, and others counts the failures in a row that were of another kind.
+	// failure is the reason of an unhealthy target. others counts the failures in a row that were of another kind.
 	failure outcome
 	others  uint8
 	counter
@@ -98,7 +98,7 @@ type target struct {
 	firstFailure uint64
 }
 
-// identity is what is probed. Targets that are equal in it are one.
+// identity identifies a probe. Targets with equal identities share one.
 type identity struct {
 	id string
 	ip netip.Addr
@@ -148,7 +148,7 @@ func (t *target) health(now time.Duration) Health {
 // out now and is refused then keeps its reason.
 const settledFailures = 3
 
-// recordFailure records of which kind a failure is, and reports whether the reason of an unhealthy target has changed.
+// recordFailure records the kind of a failure, and reports whether the reason of an unhealthy target has changed.
 func (t *target) recordFailure() bool {
 	switch {
 	case t.condition != unhealthy:

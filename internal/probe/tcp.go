@@ -85,8 +85,8 @@ func checkTCP(steps []tcpStep, conn net.Conn) outcome {
 	return connected
 }
 
-// readUntil reads until a text was received, and returns what came after it. responded means that the server has responded
-// already: one that responds otherwise is told from one that does not respond.
+// readUntil reads until a text was received, and returns the bytes after it. responded means that the server has responded
+// already. The result tells a server with another response from one that does not respond.
 func readUntil(from io.Reader, received, text []byte, responded bool) (rest []byte, result outcome) {
 	read := append(make([]byte, 0, expectLimit), received...)
 	for {

@@ -31,7 +31,7 @@ func kindOf(err error) kind {
 	if one, ok := err.(marked); ok { //nolint:errorlint // errors.As stops at the first mark of the tree
 		severest = one.kind
 	}
-	switch inner := err.(type) { //nolint:errorlint // this is what walks the tree
+	switch inner := err.(type) { //nolint:errorlint // kindOf walks the tree itself
 	case interface{ Unwrap() []error }:
 		for _, each := range inner.Unwrap() {
 			severest = max(severest, kindOf(each))

@@ -48,7 +48,7 @@ func TestBudgetsThatNeverAllowAnEvictionAreWarnedOf(t *testing.T) {
 		"of another workload":                   {3, []policyv1.PodDisruptionBudget{budget("b", &other, nil, map[string]string{"app": "db"}, 0)}, ""},
 		"of no pod":                             {3, []policyv1.PodDisruptionBudget{budget("b", &other, nil, nil, 0)}, ""},
 		"scaled to zero":                        {0, []policyv1.PodDisruptionBudget{most("b", number(0))}, ""},
-		"two, of which each would allow one":    {3, []policyv1.PodDisruptionBudget{most("a", number(1)), most("b", number(1))}, "several PodDisruptionBudgets select its pods (a, b)"},
+		"two, and each alone would allow one":   {3, []policyv1.PodDisruptionBudget{most("a", number(1)), most("b", number(1))}, "several PodDisruptionBudgets select its pods (a, b)"},
 		"what cannot be read is left to others": {3, []policyv1.PodDisruptionBudget{most("b", percent("some"))}, ""},
 	} {
 		got := Budgets("Evict restarts no pod", []Evicted{{Kind: "Deployment", Name: "web", Labels: map[string]string{"app": "web"}, Replicas: test.replicas}}, test.budgets)

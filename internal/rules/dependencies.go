@@ -33,7 +33,7 @@ func Dependencies(annotations map[string]string) (externalServices []string, mis
 		return nil, ""
 	}
 	if len(value) > maxDependsOn {
-		return nil, fmt.Sprintf("annotation %s declares nothing: it has %d bytes, and may have %d",
+		return nil, fmt.Sprintf("annotation %s is ignored: it has %d bytes, and the limit is %d",
 			common.DependsOnAnnotation, len(value), maxDependsOn)
 	}
 	for item := range strings.SplitSeq(value, ",") {
@@ -45,7 +45,7 @@ func Dependencies(annotations map[string]string) (externalServices []string, mis
 				common.DependsOnAnnotation, text.Truncate(item, maxQuoted)))
 		case slices.Contains(externalServices, name):
 		case len(externalServices) == maxDependencies:
-			return externalServices, cmp.Or(mistake, fmt.Sprintf("annotation %s names more than %d ExternalServices: the others are not read",
+			return externalServices, cmp.Or(mistake, fmt.Sprintf("annotation %s names more than %d ExternalServices: the rest is ignored",
 				common.DependsOnAnnotation, maxDependencies))
 		default:
 			externalServices = append(externalServices, name)

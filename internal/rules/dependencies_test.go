@@ -32,7 +32,7 @@ func TestAnAnnotationDeclaresWhatAWorkloadNeeds(t *testing.T) {
 		"several, in spaces": {" externalservice/b , externalservice/a\n", []string{"b", "a"}, ""},
 		"one twice":          {"externalservice/a,externalservice/a", []string{"a"}, ""},
 		"as many as may be":  {declared(many[:32]), many[:32], ""},
-		"one too many":       {declared(many), many[:32], annotation + " names more than 32 ExternalServices: the others are not read"},
+		"one too many":       {declared(many), many[:32], annotation + " names more than 32 ExternalServices: the rest is ignored"},
 		"nothing":            {"", nil, malformed("")},
 		"a comma at the end": {"externalservice/a,", []string{"a"}, malformed("")},
 		"only a name":        {"billing-db", nil, malformed("billing-db")},
@@ -42,7 +42,7 @@ func TestAnAnnotationDeclaresWhatAWorkloadNeeds(t *testing.T) {
 		"no DNS label":       {"externalservice/a.b", nil, malformed("externalservice/a.b")},
 		"lines":              {"externalservice/a\nReady: true", nil, malformed("externalservice/a\nReady: true")},
 		"two mistakes":       {"x,y", nil, malformed("x")},
-		"too long":           {strings.Repeat(",", 4097), nil, annotation + " declares nothing: it has 4097 bytes, and may have 4096"},
+		"too long":           {strings.Repeat(",", 4097), nil, annotation + " is ignored: it has 4097 bytes, and the limit is 4096"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, mistake := Dependencies(map[string]string{common.DependsOnAnnotation: test.value})

@@ -32,7 +32,7 @@ func NewWarnings[T any](obj, old *T, warnings func(*T) []string) []string {
 	return fresh
 }
 
-// anyTime is where a search for an open window begins. Windows and blackouts recur, so any time will do. A fixed time
+// anyTime is the time at which a search for an open window begins. Windows and blackouts recur, so any time will do. A fixed time
 // gives a spec the same warnings at all times.
 var anyTime = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 

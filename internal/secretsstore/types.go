@@ -41,7 +41,8 @@ func AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// SecretProviderClassPodStatus is what is read of one. Of its metadata it has what names it and orders it.
+// SecretProviderClassPodStatus holds the fields of a status that Fairlead reads. Its metadata is reduced to the fields that
+// identify and order it.
 type SecretProviderClassPodStatus struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitzero"`
@@ -59,7 +60,7 @@ type SecretProviderClassPodStatusList struct {
 	Items           []SecretProviderClassPodStatus `json:"items"`
 }
 
-// Status is what a pod has mounted.
+// Status lists the objects that a pod has mounted.
 type Status struct {
 	PodName string   `json:"podName,omitempty"`
 	Class   string   `json:"secretProviderClassName,omitempty"`
@@ -73,8 +74,8 @@ type Object struct {
 	Version string `json:"version,omitempty"`
 }
 
-// UnmarshalJSON decodes as much as it can: a list of which one item does not decode has none at all to client-go. A status of
-// which anything is missing counts as not mounted.
+// UnmarshalJSON decodes as much as it can: an item that does not decode makes client-go reject the whole list. An incomplete
+// status counts as not mounted.
 func (s *SecretProviderClassPodStatus) UnmarshalJSON(data []byte) error {
 	var read struct {
 		metav1.TypeMeta `json:",inline"`

@@ -113,7 +113,7 @@ func without(value any, each func(changed any)) {
 	}
 }
 
-// TestLawARemovalRemovesAtBothVersions is what server-side apply relies on: it converts what a manager gives up to the
+// Server-side apply relies on TestLawARemovalRemovesAtBothVersions. It converts the fields that a manager gives up to the
 // version of each other manager, and keeps every path that is still there.
 func TestLawARemovalRemovesAtBothVersions(t *testing.T) {
 	for kind := range tables {

@@ -24,7 +24,7 @@ var plurals = map[string]string{
 	"ExternalService": "externalservices", "RebootPolicy": "rebootpolicies", "ClusterRebootPolicy": "clusterrebootpolicies", "ChaosPod": "chaospods",
 }
 
-// words are what rules and messages of v1alpha1 say for what v1 says.
+// words translates rules and messages of v1 to the words of v1alpha1.
 var words = map[string]*strings.Replacer{
 	"ExternalService": strings.NewReplacer("self.probe", "self.healthCheck", `".probe`, `".healthCheck`, "needs probe", "needs healthCheck"),
 	"RebootPolicy":    strings.NewReplacer("self.policies", "self.triggers"),

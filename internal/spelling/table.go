@@ -15,7 +15,7 @@ const (
 	V1alpha1 = "v1alpha1"
 )
 
-// Table is what a kind spells in another way at v1alpha1. A field that is not in it has the same place at both versions.
+// Table lists the fields of a kind whose name or place differs at v1alpha1. All other fields are the same at both versions.
 type Table []Move
 
 // Move is a field with its paths at both versions.

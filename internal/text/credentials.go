@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// hidden stands for what is left out.
+// hidden replaces a credential.
 const hidden = "xxxxx"
 
 var (

@@ -19,7 +19,7 @@ import (
 
 // Options of Informers. All but Transform and OnPage are required.
 type Options struct {
-	// Config is that of the cache, and HTTPClient the one of the cache and of these informers, made from a
+	// Config is the configuration of the cache. HTTPClient is the client of the cache and of these informers, made from a
 	// configuration with Transport.
 	Config     *rest.Config
 	HTTPClient *http.Client

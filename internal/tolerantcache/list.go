@@ -151,13 +151,13 @@ func namespaceOf(object []byte) string {
 // members of an object by their names as they are in JSON; nil for one that is left out.
 type members map[string]members
 
-// unread is what nothing reads of a listed object, and more than half of it.
+// unread lists the members of an object's metadata that no controller reads. They are more than half of an object's size.
 var unread = members{`"metadata"`: {
 	`"managedFields"`: nil,
 	`"annotations"`:   {strconv.Quote(corev1.LastAppliedConfigAnnotation): nil},
 }}
 
-// unreadManagedFields stand for those that were left out, until the object is transformed.
+// unreadManagedFields is the placeholder for managedFields that were left out, until the object is transformed.
 var unreadManagedFields = []metav1.ManagedFieldsEntry{{}}
 
 // appendWithout appends the next value of a document, less the members that are left out.

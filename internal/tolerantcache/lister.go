@@ -55,7 +55,7 @@ func (l *lister) IsWatchListSemanticsUnSupported() bool { return true }
 const (
 	// pageSize is how many objects a response has at most: more might take the minute after which the API server ends it.
 	pageSize = 50_000
-	// smallPageSize is that of the first page after one that was cut off, and least the smallest.
+	// smallPageSize is the size of the first page after one that was cut off, and least is the smallest size.
 	smallPageSize, least = 5_000, 500
 	// pageTimeout is longer than the API server takes for a response.
 	pageTimeout = 75 * time.Second
@@ -65,8 +65,8 @@ const (
 // yet: what an earlier leader has written is complete. Objects of namespaces that do not pass are not decoded; nil lets
 // all pass. Responses are not compressed, which would take longer than to send them.
 //
-// What was read is kept where a later page is cut off, as by an API server or a network that is slow. Smaller ones follow, for
-// this list and those to come; all are of one resource version.
+// If a later page is cut off by a slow API server or network, the pages read so far are kept. Smaller pages follow, for this
+// list and for later ones. All pages have one resource version.
 func (l *lister) ListNamespaces(ctx context.Context, o metav1.ListOptions, passes func(namespace string) bool) (runtime.Object, error) {
 	o.ResourceVersion, o.ResourceVersionMatch, o.Continue = "", "", ""
 	all := &internalversion.List{}

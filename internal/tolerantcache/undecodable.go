@@ -28,7 +28,7 @@ type Entry struct {
 	Kind schema.GroupVersionKind
 	Key  types.NamespacedName
 	UID  types.UID
-	// ResourceVersion is that of the object when it was read.
+	// ResourceVersion is the object's when it was read.
 	ResourceVersion string
 	// Fault is the path of what does not decode, and the type of its value.
 	Fault string

@@ -25,7 +25,8 @@ type Kind struct {
 	typed
 }
 
-// MountedSecrets are what pods have mounted by the Secrets Store CSI driver. They are no workloads, and come and go alike.
+// MountedSecrets is the kind of the statuses that the Secrets Store CSI driver writes about mounts. It is optional like a
+// workload kind, but no workload.
 var MountedSecrets = Kind{
 	GroupVersionKind: secretsstore.GroupVersion.WithKind(secretsstore.Kind),
 	typed: typed{object: func() (client.Object, client.ObjectList) {
@@ -95,7 +96,7 @@ func (k Kind) plural() string {
 	return k.Kind + "s"
 }
 
-// without is what to write to do without the kind.
+// without returns the remedy that avoids the kind.
 func (k Kind) without() string {
 	if k.isMounted() {
 		return "exclude the SecretProviderClass"

@@ -38,10 +38,10 @@ const (
 	attemptTimeout = 20 * time.Second
 )
 
-// ErrUnknown is that it is not known yet whether the API server serves a kind.
-var ErrUnknown = errors.New("it is not known yet whether the API server serves the kinds of all targets")
+// ErrUnknown means that the API server has not said yet whether it serves a kind.
+var ErrUnknown = errors.New("the API server has not reported yet whether it serves the kinds of all targets")
 
-// State is what is known of a kind in a cluster.
+// State is the availability of a kind: whether the API server serves it, and whether the operator can read it.
 type State struct {
 	// Known is false until the API server has said whether it serves them.
 	Known bool
@@ -73,7 +73,7 @@ type Watches struct {
 	all        []*watch
 }
 
-// watch is that of one kind.
+// watch is the watch of one kind.
 type watch struct {
 	kind     Kind
 	options  Options

@@ -34,7 +34,7 @@ var (
 	}
 )
 
-// backup is what Velero keeps of a namespace, in the order in which it restores it.
+// backup holds the objects of a namespace as Velero stores them, in the order in which it restores them.
 type backup []unstructured.Unstructured
 
 // export returns a backup in which the objects of Fairlead have a version, their status if that is to be restored, and policies

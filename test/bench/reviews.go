@@ -13,7 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// reviewUID is what every answer must repeat.
+// reviewUID is the UID that every answer must repeat.
 const reviewUID = "8f1c2f3e-3f0a-4d0c-9a52-0f6d2c7b9e10"
 
 // conversionReview asks for one object at another version.

@@ -50,8 +50,7 @@ func fairlead() side {
 	}
 }
 
-// stock is what one writes with controller-runtime: the same rules and the same mappings in its
-// handlers.
+// stock returns the side that one writes with controller-runtime: the same rules and the same mappings in its handlers.
 func stock() (side, error) {
 	log.SetLogger(logr.Discard())
 	scheme := runtime.NewScheme()

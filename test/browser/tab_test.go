@@ -101,7 +101,7 @@ func (p *tab) colors(scheme string) {
 	})
 }
 
-// visit opens a page, and waits until it is told of changes.
+// visit opens a page, and waits until it receives changes.
 func (p *tab) visit(page string) {
 	p.Helper()
 	p.do(chromedp.Navigate(p.address + page))

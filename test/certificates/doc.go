@@ -4,7 +4,7 @@
 // Package certificates has no code outside its tests. They run the operator on a real control plane
 // with cert-manager's own controllers and CA injector: issuing from nothing and by a Certificate of
 // another owner, renewal, re-issue under another authority while clients write and read, injection
-// by cert-manager, and what a user is told where cert-manager is missing or cannot issue. They
+// by cert-manager, and the messages where cert-manager is missing or cannot issue. They
 // assert on what users see: requests that succeed, certificates that are presented, bundles in the
 // cluster, the operator's log and exit. Where nothing can be built they fail and say why; none is
 // skipped.

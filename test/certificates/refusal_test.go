@@ -58,7 +58,7 @@ func TestWhatKeepsACertificateFromBeingIssuedIsTold(t *testing.T) {
 		s := s.in(t)
 		s.Apply(fmt.Sprintf(theirs, framework.ServerName), "--server-side")
 		s.Kubectl("patch", "certificate", serving, "-n", framework.Namespace, "--type=merge", "-p", `{"spec":{"secretName":"elsewhere"}}`)
-		s.lacks(s.launch(), `spec.secretName is "elsewhere", and the operator reads "fairlead-webhook-tls"`, "webhook.certificates.certManager.secretName")
+		s.lacks(s.launch(), `spec.secretName is "elsewhere", but the operator reads "fairlead-webhook-tls"`, "webhook.certificates.certManager.secretName")
 	})
 }
 

@@ -25,7 +25,7 @@ var (
 	// logs holds a folder of logs for each cluster. No test provokes a crash or lacks a permission, or has a key logged.
 	logs = framework.Shared(func() (string, error) { return tests.LogFolder("PRIVATE KEY-----", "panic", "goroutine ", "forbidden") })
 
-	// clusters are control planes with Fairlead and cert-manager, of which each test has one for itself.
+	// clusters are control planes with Fairlead and cert-manager. Each test has one for itself.
 	clusters = tests.NewPool(logs, func(*framework.Cluster) error { return nil })
 )
 

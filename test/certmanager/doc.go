@@ -8,5 +8,5 @@
 // but the schemas of the CRDs.
 //
 // It is a module of its own: cert-manager wants other versions of the Kubernetes libraries than the
-// operator does. It never listens beyond loopback unless told to, and stands for no election.
+// operator does. It listens on loopback unless configured otherwise, and takes part in no election.
 package certmanager

@@ -101,7 +101,7 @@ func targetCases() []fieldCase {
 			s.holds(chaosv1.ReasonNoCandidate, "younger than filter.minAge (100h)")
 		}},
 		{[]string{"filter.exclude"}, kills + `schedule: {cron: "0 0 29 2 *"}, filter: {minAge: 0s, exclude: {matchLabels: {app: web}}}`, func(s *suite) {
-			s.holds(chaosv1.ReasonNoCandidate, "3 excluded by filter.exclude")
+			s.holds(chaosv1.ReasonNoCandidate, "3 pods excluded by filter.exclude")
 		}},
 		{[]string{"serviceAccountName"}, "serviceAccountName: guest, " + kills + someday, func(s *suite) {
 			s.MayBeRefusedIn(s.Namespace)
@@ -115,7 +115,7 @@ func targetCases() []fieldCase {
 
 func safetyCases() []fieldCase {
 	return []fieldCase{
-		{[]string{"safety.minReady"}, kills + "safety: {minReady: 3}, " + someday, func(s *suite) { s.holds(chaosv1.ReasonTooFewReady, "3 must stay so") }},
+		{[]string{"safety.minReady"}, kills + "safety: {minReady: 3}, " + someday, func(s *suite) { s.holds(chaosv1.ReasonTooFewReady, "3 must stay ready") }},
 		{[]string{"safety.maxPerDay"}, kills + "safety: {maxPerDay: 1}, " + someday, func(s *suite) {
 			s.kills("web", 1)
 			s.available("web", 3)
@@ -136,7 +136,7 @@ func safetyCases() []fieldCase {
 			s.kills("web", 1)
 		}},
 		{[]string{"safety.requireDisruptionBudget"}, kills + "safety: {requireDisruptionBudget: true}, " + someday, func(s *suite) {
-			s.holds(chaosv1.ReasonNoCandidate, "3 without a PodDisruptionBudget")
+			s.holds(chaosv1.ReasonNoCandidate, "3 pods without a PodDisruptionBudget")
 			s.budget("web", "web", 2, 1)
 			s.dies("web", 1) // which no watch tells
 		}},

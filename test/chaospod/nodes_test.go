@@ -38,7 +38,7 @@ func TestAPodOnANodeThatIsEmptiedLivesUntilTheNodeIsBack(t *testing.T) {
 			s.available("web", 2)
 			s.chaos("c", kills+"action: {type: Delete}, "+someday)
 			s.Merge("v1", "Node", own, node.emptied)
-			s.holds(chaosv1.ReasonNoCandidate, "2 on a cordoned or draining node")
+			s.holds(chaosv1.ReasonNoCandidate, "2 pods on a cordoned or draining node")
 			s.Merge("v1", "Node", own, node.back)
 			s.dies("web", 1)
 		})

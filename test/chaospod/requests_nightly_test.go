@@ -35,7 +35,7 @@ func TestRequestsThatFailWhilePodsDieHaltTheChaosPod(t *testing.T) {
 	s.Must(server.Set(externalnet.Behavior{Delay: 5 * time.Second}))
 	run := s.ended("c", 1, chaosv1.ResultProbesFailed)
 	if r := run.Requests; run.Reason != chaosv1.ReasonProbesFailed || run.Killed != 1 || r.Failed < 1 || r.Failed >= r.Sent ||
-		!strings.HasPrefix(run.Message, fmt.Sprintf("%d of %d requests failed while pods died; %[1]d of %[2]d of probe shop, of which 0 may; died: pod web-", r.Failed, r.Sent)) {
+		!strings.HasPrefix(run.Message, fmt.Sprintf("%d of %d requests failed while pods died; %[1]d of %[2]d of probe shop (maxFailures: 0); died: pod web-", r.Failed, r.Sent)) {
 		t.Errorf("%s", framework.Text(run))
 	}
 	s.condition("c", chaosv1.ConditionSurvived, metav1.ConditionFalse, chaosv1.ReasonProbesFailed)

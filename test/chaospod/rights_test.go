@@ -151,7 +151,7 @@ func TestAnObjectThatIsApprovedByNoUserDoesNothing(t *testing.T) {
 		s.Must(s.Client.Delete(s.Context(), object))
 		return errors.New("the webhook is still called")
 	})
-	if c := s.condition("c", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonForbidden); !strings.Contains(c.Message, "it is not known whether the writer") {
+	if c := s.condition("c", chaosv1.ConditionReady, metav1.ConditionFalse, chaosv1.ReasonForbidden); !strings.Contains(c.Message, "not approved: apply the ChaosPod again") {
 		t.Errorf("says %q", c.Message)
 	}
 	before := s.pods("web")

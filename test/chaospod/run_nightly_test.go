@@ -42,7 +42,7 @@ func TestAChaosPodThatIsReplacedKillsNoMorePodsThatDay(t *testing.T) {
 	s.Delete(chaosv1.GroupVersion.String(), "ChaosPod", "c")
 	s.chaos("c", spec)
 	s.now("c", "2")
-	s.says("c", chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonDailyLimit, "1 have died")
+	s.says("c", chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonDailyLimit, "1 pod killed")
 }
 
 func TestAWorkloadThatDoesNotComeBackHaltsTheChaosUntilItIsResumed(t *testing.T) {

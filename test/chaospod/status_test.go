@@ -131,7 +131,7 @@ func TestAStatusThatAnotherWriterRemovesIsWrittenAgain(t *testing.T) {
 	})
 }
 
-// lasting is what a status has that does not depend on when it was written.
+// lasting returns the parts of a status that do not depend on when it was written.
 func lasting(st *chaosv1.ChaosPodStatus) *chaosv1.ChaosPodStatus {
 	kept := st.DeepCopy()
 	slices.SortFunc(kept.Conditions, func(a, b metav1.Condition) int {

@@ -25,7 +25,7 @@ func openReplicas() (*framework.Cluster, error) {
 	return tests.OpenReplicas(framework.Options{Cluster: cluster.Options{Nodes: 3}}, "--set=rebootPolicies.maxRestarts=500")
 }
 
-// suite is what a test has of it: a namespace of its own.
+// suite is the namespace of one test.
 type suite struct{ framework.Test }
 
 func newSuite(t *testing.T) *suite {

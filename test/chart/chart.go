@@ -20,12 +20,11 @@ import (
 const (
 	namespaceMark = "fairlead-chart-namespace"
 	prefixMark    = "fairlead-chart-prefix-"
-	// watchedMark stands for each namespace that the operator works in.
+	// watchedMark is the placeholder of each namespace that the operator works in.
 	watchedMark = "fairlead-chart-watched"
 )
 
-// layouts are the ways to install of which a chart has one. Of an object that is not the same in all, it has one for
-// each.
+// layouts are the ways to install. The chart has one copy of an object for each layout in which it differs.
 var layouts = []struct {
 	when    string
 	overlay Overlay

@@ -91,7 +91,7 @@ func installAction(t *testing.T, namespace string) *action.Install {
 	return install
 }
 
-// render is what `helm template` prints.
+// render returns the output of `helm template`.
 func render(t *testing.T, folder, namespace string, values map[string]any) (string, error) {
 	t.Helper()
 	made, err := installed(t, folder, namespace, values)
@@ -456,7 +456,7 @@ func TestTheChartMayBeADependency(t *testing.T) {
 	}
 }
 
-// `helm upgrade --reuse-values` leaves out every value that the former chart did not have.
+// `helm upgrade --reuse-values` leaves out every value that the previous chart did not have.
 func TestAValueThatIsMissingIsNotTakenForFalse(t *testing.T) {
 	folder := generated(t)
 	content, err := os.ReadFile(filepath.Join(folder, "values.yaml"))
@@ -595,7 +595,7 @@ func TestArgoCDGetsTheHealthAndTheActionsOfEachKind(t *testing.T) {
 	}
 }
 
-// The order of the removal is told to who installs, unless the CRDs are another's.
+// The notes tell the user the order of the removal, unless another installation owns the CRDs.
 func TestTheNotesTellWhenTheCRDsAreToBeDeleted(t *testing.T) {
 	for want, crds := range map[string]map[string]any{
 		"leaves the CRDs": {"keep": true}, "deletes the CRDs after the operator": {"keep": false}, "": {"enabled": false},

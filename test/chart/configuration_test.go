@@ -130,7 +130,7 @@ func TestKindsOfWorkloadsOfTheConfigurationAreGranted(t *testing.T) {
 	}
 }
 
-// rendered is what `helm template` prints for values in YAML.
+// rendered returns the output of `helm template` for values in YAML.
 func rendered(t *testing.T, folder, values string) (string, error) {
 	t.Helper()
 	var of map[string]any

@@ -14,7 +14,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// renderByHelm3 is what `helm template` of Helm 3 prints.
+// renderByHelm3 returns the output of `helm template` of Helm 3.
 func renderByHelm3(t *testing.T, folder, namespace string, values map[string]any) (string, error) {
 	t.Helper()
 	version, err := chartutil.ParseKubeVersion("v1.37.0")

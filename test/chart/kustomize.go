@@ -27,8 +27,7 @@ type Overlay struct {
 	Resources, Components []string
 	// Namespaces are those that the operator works in, by config/namespaced. Default: all of the cluster.
 	Namespaces []string
-	// ClusterCIDRs are where the cluster is, which an operator of some namespaces is told. Default: those of the
-	// chart.
+	// ClusterCIDRs are the ranges of the cluster, for an operator of some namespaces. Default: those of the chart.
 	ClusterCIDRs []string
 	// Patches as in a kustomization.
 	Patches []types.Patch

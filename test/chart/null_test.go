@@ -18,7 +18,7 @@ import (
 	sigsyaml "sigs.k8s.io/yaml"
 )
 
-// valueSchema is what the test reads of a JSON Schema.
+// valueSchema holds the parts of a JSON Schema that the test reads.
 type valueSchema struct {
 	Properties map[string]*valueSchema
 	Items      *valueSchema

@@ -63,7 +63,7 @@ func selected(names []string) ([]program, error) {
 	return found, nil
 }
 
-// pins is what one go.mod of pins says.
+// pins holds the versions of one go.mod of pins.
 type pins struct {
 	folder   string            // of the module
 	versions map[string]string // by module

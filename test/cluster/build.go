@@ -118,7 +118,7 @@ func (b *builder) build(ctx context.Context, wanted []program) (err error) {
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
 
-	b.printf("building %s from Go modules into %s, once: all six programs take 10 to 18 minutes on two cores, of which kube-apiserver and kube-controller-manager are half",
+	b.printf("building %s from Go modules into %s, once: all six programs take 10 to 18 minutes on two cores, half of it for kube-apiserver and kube-controller-manager",
 		names(missing), b.folder)
 	for i, p := range missing {
 		if err := b.one(ctx, s, goTool, p, fmt.Sprintf("%s (%d of %d)", p.name, i+1, len(missing))); err != nil {

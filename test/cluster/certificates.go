@@ -33,7 +33,7 @@ type authority struct {
 // pair is a certificate and its key, both PEM.
 type pair struct{ cert, key []byte }
 
-// pki is what the components need to trust each other, in memory and as files of one folder.
+// pki holds the certificates by which the components trust each other, in memory and as files of one folder.
 type pki struct {
 	folder string
 	// ca signs the API server's certificate and those of its users.

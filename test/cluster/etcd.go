@@ -15,8 +15,8 @@ import (
 const Etcd = "etcd"
 
 // quiet is the environment of a component. It keeps the component's own calls on loopback: a webhook behind an ExternalName
-// Service is called by the name of the Service, which a proxy of the environment would claim. And it has garbage, of which
-// there is little, collected less often.
+// Service is called by the name of the Service, which a proxy of the environment would claim. It also has garbage collected
+// less often, since there is little of it.
 var quiet = []string{"NO_PROXY=*", "no_proxy=*", "GOGC=400"}
 
 func etcd(c *Cluster) Spec {

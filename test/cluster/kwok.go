@@ -20,7 +20,7 @@ const Kwok = "kwok"
 // What a test says to the simulated kubelets, on a pod or in the template of a workload. README.md
 // has the details.
 const (
-	// FaultLabel is what is wrong with a pod. It may be set on a pod that runs, and taken off again.
+	// FaultLabel names the fault of a pod. It may be set on a pod that runs, and taken off again.
 	FaultLabel = "fault"
 	// FaultImagePull keeps a new pod Pending, in ImagePullBackOff.
 	FaultImagePull = "image-pull"
@@ -53,7 +53,7 @@ func kwok(c *Cluster, programs binaries) Spec {
 		// What the user keeps in ~/.kwok is not for us.
 		Env: append([]string{"KWOK_WORKDIR=" + c.folder}, quiet...),
 		Args: func() ([]string, error) {
-			// It does what many kubelets do, each of which may touch its own node only: no role
+			// It does the work of many kubelets. Each of them may touch its own node only: no role
 			// grants that to one user.
 			user, err := c.User("kwok", "system:masters")
 			if err != nil {
@@ -85,9 +85,9 @@ func kwok(c *Cluster, programs binaries) Spec {
 	}
 }
 
-// leaseSeconds is how long a node's heartbeat counts. After a crash KWOK comes back under another
-// name and has to wait for the leases of the former one: short, then. But each is renewed four times
-// in that time, which with many nodes must not be all that the API server does.
+// leaseSeconds is how long a node's heartbeat counts. After a crash, KWOK comes back under another name and has to wait for the
+// leases of its earlier process, so they are short. But each is renewed four times in that time. With many nodes, that must not
+// be all that the API server does.
 func leaseSeconds(nodes int) int { return min(5+nodes/25, 40) }
 
 // writeStages puts the stages where KWOK can read them, and returns the flags that say so.

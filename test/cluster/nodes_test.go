@@ -125,7 +125,7 @@ func daemonSetRolls(t *testing.T, c *Cluster, namespace string) {
 	}
 }
 
-// rolls makes a workload, restarts it, and returns its pods, none of which was there before.
+// rolls makes a workload, restarts it, and returns its pods. None of them may have been there before.
 func rolls(t *testing.T, c *Cluster, namespace, kind, size string, want int) []podObject {
 	t.Helper()
 	name := strings.ToLower(kind) + "/web"

@@ -15,7 +15,7 @@ import (
 // lookEvery is the pause between two looks at a pod. Many tests look at the same time.
 const lookEvery = 100 * time.Millisecond
 
-// podObject is what the tests look at in a pod.
+// podObject holds the fields of a pod that the tests read.
 type podObject struct {
 	Metadata struct {
 		Name, UID                  string

@@ -17,8 +17,7 @@ func get(ctx context.Context, a *authority, p pair, url string) error {
 	return err
 }
 
-// fetch is get with the answer, of which it reads at most limit bytes. It keeps no connection: the
-// servers it asks come and go.
+// fetch is get with the answer. It reads at most limit bytes of it. It keeps no connection: the servers it asks come and go.
 func fetch(ctx context.Context, a *authority, p pair, url string, limit int64) ([]byte, error) {
 	config, err := a.clientTLS(p)
 	if err != nil {

@@ -27,8 +27,7 @@ func (p *process) reap() {
 	close(p.done)
 }
 
-// signal reaches the whole group, so that a program's own children end with it. A group that is
-// gone is what the caller wanted.
+// signal reaches the whole group, so that a program's own children end with it. A group that is gone is no error.
 func (p *process) signal(s syscall.Signal) {
 	_ = syscall.Kill(-p.pid(), s)
 }

@@ -44,7 +44,7 @@ func TestWhateverBreaksAtWhicheverRequestAChangeIsOneRestart(t *testing.T) {
 	}
 }
 
-// round is what happens again and again. Its functions are given how many times, this one included.
+// round is a repeated sequence of changes. Its functions get the number of the round, from 1.
 type round struct {
 	begin func(n int)
 	// ended is nil once it has ended.

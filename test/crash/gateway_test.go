@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// fault is what is done to one request.
+// fault is a disturbance of one request.
 type fault string
 
 const (
@@ -64,7 +64,7 @@ type gateway struct {
 // victim is the key of the UID of the pod that a request is to end, in its context.
 type victim struct{}
 
-// uuid is what a UID looks like, in whichever encoding.
+// uuid matches a UID, in whichever encoding.
 var uuid = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 // newGateway starts one, for as long as the test runs.

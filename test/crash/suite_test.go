@@ -32,7 +32,7 @@ func openCluster() (*framework.Cluster, error) {
 	return c, c.Reachable(tests.Context)
 }
 
-// suite is what a test has of it: a namespace of its own.
+// suite is the namespace of one test.
 type suite struct {
 	framework.Test
 	herd *herd

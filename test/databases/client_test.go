@@ -45,7 +45,7 @@ type session struct {
 	close func()
 }
 
-// switched is what a Service publishes from a time on.
+// switched is the target that a Service publishes from a time on.
 type switched struct {
 	at        time.Time
 	addresses []string

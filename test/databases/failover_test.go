@@ -21,7 +21,7 @@ var settings = []struct{ name, fields string }{
 	{"both 1s, both thresholds 1", "interval: 1s, unhealthyInterval: 1s, failureThreshold: 1, successThreshold: 1"},
 }
 
-// database is what fails over.
+// database is a database that fails over.
 type database struct {
 	port   int
 	check  string // fields of spec.healthCheck
@@ -34,7 +34,7 @@ type round struct {
 	event string
 	// begin has a replica take over.
 	begin func(from, to member)
-	// end has the former primary come back as a replica, unless it has.
+	// end has the previous primary come back as a replica, unless it has.
 	end func(from, to member)
 }
 
@@ -54,7 +54,7 @@ func TestRedisFailsOver(t *testing.T) {
 		{send: 'ROLE\r\n', expect: master}]}`, (*suite).newRedisPair, []round{switches, switches, killed}})
 }
 
-// figure is what a failover has cost.
+// figure is the cost of a failover.
 type figure struct {
 	event    string
 	promoted time.Duration // until the replica takes writes
@@ -142,7 +142,7 @@ func (s *suite) staysAway(published *service, from, to member, comeBack func(fro
 	before := from.checked()
 	s.Eventually(func() error {
 		if n := from.checked() - before; n < 2 {
-			return fmt.Errorf("the former primary was checked %d times", n)
+			return fmt.Errorf("the previous primary was checked %d times", n)
 		}
 		return nil
 	})
@@ -159,7 +159,7 @@ func (s *suite) onlyHas(published *service, to member, since time.Time) {
 	}
 }
 
-// staysAwayAsPrimary has the former primary come back as a second primary, which its check cannot tell from the first. The
+// staysAwayAsPrimary has the previous primary come back as a second primary. Its check cannot tell it from the first. The
 // Service keeps the one it has, since failback is Manual, and every write from then on is there alone.
 func (s *suite) staysAwayAsPrimary(published *service, writes *writer, from, to member) {
 	s.Helper()

@@ -24,5 +24,5 @@ func TestMain(m *testing.M) {
 
 func openReplicas() (*framework.Cluster, error) { return tests.OpenReplicas(framework.Options{}) }
 
-// suite is what a test has of it: a namespace of its own, and the addresses outside.
+// suite is the namespace of one test, and the addresses outside.
 type suite struct{ framework.Test }

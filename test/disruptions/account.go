@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Account is what was done to the Deployments of a namespace.
+// Account records the disruptions of the Deployments of a namespace.
 type Account struct {
 	// Kills and Restarts are how many there were, and KillsBy the kills by the name of the ChaosPod whose
 	// status named the pod.

@@ -19,7 +19,7 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 )
 
-// history is what the API server tells, each change at the next version.
+// history is a sequence of changes from the API server, each at the next version.
 type history struct {
 	*testing.T
 	first, changes []fact

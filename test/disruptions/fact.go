@@ -20,7 +20,7 @@ import (
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 )
 
-// fact is what one version of an object says. One of pod, workload and claims is set.
+// fact is the content of one version of an object. One of pod, workload and claims is set.
 type fact struct {
 	at      uint64
 	uid     types.UID

@@ -32,7 +32,7 @@ import (
 // `go list -m -f '{{.Dir}}' github.com/fairlead-dev/fairlead`.
 const fairlead = "../.."
 
-// install is what an environment installs of Fairlead.
+// install returns an environment that installs Fairlead.
 func install() *envtest.Environment {
 	webhooks := envtest.WebhookInstallOptions{
 		Paths: []string{filepath.Join(fairlead, "config", "webhook")},

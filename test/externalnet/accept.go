@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// accept hands on every connection until the socket is closed. Where accepting fails for now, such
-// as for want of files, it tries again until done.
+// accept hands on every connection until the socket is closed. If accepting fails for now, for example because no file
+// descriptor is free, it tries again until done.
 func accept(socket net.Listener, done <-chan struct{}, admit func(*net.TCPConn)) {
 	for {
 		accepted, err := socket.Accept()

@@ -5,7 +5,7 @@ package externalnet
 
 import "time"
 
-// Fault is what is wrong with a server.
+// Fault is a fault of a server.
 type Fault string
 
 // Faults of the connection, for every kind of server.
@@ -58,7 +58,7 @@ const (
 // Behavior is how a server treats its clients. The zero value is healthy: TCP accepts, HTTP answers
 // 200, gRPC returns SERVING.
 type Behavior struct {
-	// Fault is what is wrong. The default is nothing.
+	// Fault is the fault of the server. The default is nothing.
 	Fault Fault
 	// Delay before an answer of HTTP or gRPC. The default is none.
 	Delay time.Duration

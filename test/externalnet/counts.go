@@ -26,9 +26,9 @@ type Request struct {
 	ServerName string
 }
 
-// Counts are what a server has seen since it was opened.
+// Counts counts the connections and requests of a server since it was opened.
 type Counts struct {
-	// Connections were accepted in all, of which Open are, and at most Peak were at once.
+	// Connections were accepted in all. Open of them are open now, and at most Peak were open at once.
 	Connections, Open, Peak int
 	// Requests were made in all.
 	Requests int

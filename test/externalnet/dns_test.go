@@ -17,7 +17,7 @@ import (
 	"github.com/miekg/dns"
 )
 
-// asked is what a client gets for one question.
+// asked is the response that a client gets for one question.
 type asked struct {
 	Code      string
 	Records   []string

@@ -28,7 +28,7 @@ const (
 type FleetOptions struct {
 	// Port of every address. The default is a free one.
 	Port uint16
-	// Protocol is what the addresses speak. The default is FleetTCP.
+	// Protocol is the protocol of the addresses. The default is FleetTCP.
 	Protocol Protocol
 	// Workers is how many connections are served at once; the kernel queues the others. The default
 	// is 256.

@@ -136,7 +136,7 @@ func (f *front) Accept() (net.Conn, error) {
 	}
 }
 
-// Close is what the protocol says when it ends. The server itself ends the front.
+// Close ends the protocol. The server itself ends the front.
 func (f *front) Close() error { return nil }
 
 // Addr is the address on loopback.

@@ -11,7 +11,7 @@ import (
 	"net/netip"
 )
 
-// stand is a range outside and the part of 127/8 that stands for it.
+// stand is a range outside and the part of 127/8 that replaces it.
 type stand struct{ outside, local netip.Prefix }
 
 // stands are in order: the first that holds an address wins. Where the local part is the smaller
@@ -46,8 +46,7 @@ func between(outside, local string) stand {
 	return stand{netip.MustParsePrefix(outside), netip.MustParsePrefix(local)}
 }
 
-// Local returns the loopback address that stands for an address outside. Addresses that nothing
-// stands for are an error: they might be in use.
+// Local returns the loopback address that replaces an address outside. An address without one is an error: it might be in use.
 func Local(outside netip.Addr) (netip.Addr, error) {
 	outside = outside.Unmap().WithZone("")
 	for _, s := range stands {
@@ -62,7 +61,7 @@ func Local(outside netip.Addr) (netip.Addr, error) {
 		binary.BigEndian.PutUint32(local[:], binary.BigEndian.Uint32(base[:])|low&mask)
 		return netip.AddrFrom4(local), nil
 	}
-	return netip.Addr{}, fmt.Errorf("outside address %s: no loopback address stands for it; use 192.0.2.0/24 or another range of test/externalnet", outside)
+	return netip.Addr{}, fmt.Errorf("outside address %s: no loopback address replaces it; use 192.0.2.0/24 or another range of test/externalnet", outside)
 }
 
 // LocalPort is Local for an address and a port, which stays the same.

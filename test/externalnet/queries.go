@@ -46,8 +46,7 @@ func (q *queryCounter) Total() int {
 	return q.total
 }
 
-// Count is how many queries came for a name, by type and transport, each of which may be "" for
-// all.
+// Count returns how many queries came for a name, by type and transport. An empty type or transport matches all.
 func (q *queryCounter) Count(name, kind, transport string) int {
 	q.guard.Lock()
 	defer q.guard.Unlock()

@@ -16,11 +16,11 @@ const (
 	AAAA  = "AAAA"
 	CNAME = "CNAME"
 	SRV   = "SRV"
-	// Every stands for all types that have no reply of their own.
+	// Every matches all types that have no reply of their own.
 	Every = "ANY"
 )
 
-// DNSFault is what is wrong with an answer, or with the nameserver.
+// DNSFault is a fault of an answer, or of the nameserver.
 type DNSFault string
 
 // Faults of answers.
@@ -52,7 +52,7 @@ type Reply struct {
 	Data []string
 	// TTL is sent in seconds. The default is 0.
 	TTL time.Duration
-	// Fault is what is wrong. The default is nothing.
+	// Fault is the fault of the reply. The default is nothing.
 	Fault DNSFault
 	// Delay before the answer. The default is none.
 	Delay time.Duration

@@ -23,7 +23,7 @@ func (s *Server) At() netip.AddrPort { return s.front.outside }
 // Set changes how clients are treated from now on. It returns when that is in force.
 func (s *Server) Set(c Behavior) error { return s.front.Set(c) }
 
-// Counts are what the server has seen so far.
+// Counts returns the counts of the server so far.
 func (s *Server) Counts() Counts { return s.front.counter.read() }
 
 // Close ends the server and its connections, and returns when all of it has ended.

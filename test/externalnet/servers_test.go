@@ -161,7 +161,7 @@ func TestLocalPartsLieApartInsideLoopback(t *testing.T) {
 	loopback := netip.MustParsePrefix("127.0.0.0/8")
 	for i, one := range stands {
 		if !loopback.Overlaps(one.local) || one.local.Bits() < 10 || one.local.Masked() != one.local || one.local.Contains(netip.MustParseAddr("127.0.0.1")) {
-			t.Errorf("%s stands for %s", one.local, one.outside)
+			t.Errorf("%s replaces %s", one.local, one.outside)
 		}
 		for _, other := range stands[i+1:] {
 			if one.local.Overlaps(other.local) {

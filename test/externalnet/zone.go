@@ -16,7 +16,7 @@ import (
 // chain bounds how many CNAMEs are followed in one answer.
 const chain = 16
 
-// zone is what the nameserver knows.
+// zone holds the records of the nameserver.
 type zone struct {
 	mu      sync.Mutex // guards what follows
 	scripts map[string]map[uint16]*script

@@ -108,7 +108,7 @@ type edit struct {
 	write func(s *suite, name, spec string)
 }
 
-// place is what the specs of an edit are made of: two addresses, and what leads to the first.
+// place has the parts of the specs of an edit: two addresses, and the names that lead to the first.
 type place struct{ x, y, name, alias, service, broken, absent, silent string }
 
 // newPlace opens slow servers at two addresses, and makes names that lead to the first.

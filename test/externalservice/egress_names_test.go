@@ -189,7 +189,7 @@ func TestANameThatIsReboundIsNotFollowed(t *testing.T) {
 				}
 				return fmt.Errorf("not denied yet: %s", framework.Text(status))
 			})
-			s.publishes(name, good, steady) // an answer of which nothing may be published takes nothing away
+			s.publishes(name, good, steady) // an answer without a publishable address takes nothing away
 			s.Tells("ExternalService", name, "AddressDenied", 1)
 			s.checkedAgain(server)
 			s.Must(clean())

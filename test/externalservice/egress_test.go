@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// static is a spec at v1 with two addresses, of which the second one matters.
+// static returns a spec at v1 with two addresses. The second one matters.
 func static(outside, address string) string {
 	return fmt.Sprintf(`{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [%q, %q]}]}`, outside, address)
 }

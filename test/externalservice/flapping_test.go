@@ -84,7 +84,7 @@ func TestAnEndpointThatFlapsCostsFewWrites(t *testing.T) {
 	// Each of 60 results is a change; before, each was a write of a slice and of a status, and an Event.
 	w.atMost(s, 12, 16, 10)
 	s.publishes("web", address) // it is the last that there is
-	// What is down for good is out, and failing is told.
+	// An address that is down for good is out, and the failure is reported.
 	server.play("-")
 	s.becomes("web", address, networkingv1.AddressUnhealthy, networkingv1.ProbeUnexpectedStatus)
 }

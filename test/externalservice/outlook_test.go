@@ -56,7 +56,7 @@ func (s *suite) change(name string, edit func(*networkingv1.ExternalService)) {
 	})
 }
 
-// outlook is what status and slices say of an address.
+// outlook is the state of an address in status and slices.
 type outlook struct {
 	health  networkingv1.AddressHealth
 	reason  string
@@ -141,8 +141,7 @@ func (s *suite) tcp(port, n int) (addresses []string, servers []*externalnet.Ser
 	return addresses, servers
 }
 
-// versions are the resource versions of everything that an ExternalService stands for, and how many
-// events there are.
+// versions returns the resource versions of all objects of an ExternalService, and the number of events.
 func (s *suite) versions(name string) map[string]string {
 	s.Helper()
 	es, err := s.get(name)

@@ -66,7 +66,7 @@ func TestAServiceOfOursIsRepaired(t *testing.T) {
 	if after.UID != before.UID || after.Annotations[rules.OwnerAnnotation] == "" || after.Labels["app.kubernetes.io/managed-by"] == "" {
 		t.Errorf("the Service is %s", framework.Text(after.ObjectMeta))
 	}
-	// What others add stays theirs, and is told.
+	// Fields that others add stay theirs, and are reported.
 	s.Tells("ExternalService", "db", "ForeignFields", 1)
 	if message := s.message("db", networkingv1.ConditionReady); !strings.Contains(message, "externalIPs") {
 		t.Error(message)

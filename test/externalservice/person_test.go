@@ -21,7 +21,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// mayPublish is what takes addresses of the cluster.
+// mayPublish has the rules that a user needs to publish addresses of the cluster.
 const mayPublish = `{apiGroups: [""], resources: [services], verbs: [create]}, {apiGroups: [discovery.k8s.io], resources: [endpointslices], verbs: [create]}`
 
 // person is a user who may write ExternalServices in the test's namespace, and little else.

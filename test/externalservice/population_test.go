@@ -31,7 +31,7 @@ var populate = struct {
 	namespace string
 }{}
 
-// population is what is there every day.
+// population creates the objects of an ordinary day.
 func (s *suite) population() *suite {
 	s.Helper()
 	populate.once.Do(func() {

@@ -28,7 +28,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// portEdit is an edit of ports, of which one that keeps its targets takes no endpoint away from a port and protocol.
+// portEdit is an edit of ports. If it keeps its targets, it takes no endpoint away from a port and protocol.
 type portEdit struct{ name, before, after string }
 
 var portEdits = []portEdit{
@@ -39,7 +39,7 @@ var portEdits = []portEdit{
 	{"the number moves", `[{name: a, port: 80}, {name: b, port: 443}]`, `[{name: a, port: 81}, {name: b, port: 443}]`},
 }
 
-// prefix is an edit of which the operator can make so many writes, before those of Services and slices are refused.
+// prefix is an edit with so many writes that the operator may make, before those of Services and slices are refused.
 type prefix struct {
 	portEdit
 	writes int
@@ -122,10 +122,10 @@ func (s *suite) editsSafely(p prefix, proxy *faultproxy.Proxy) {
 	}
 }
 
-// join is what kube-proxy sends to behind each port and protocol.
+// join maps each port and protocol to the targets that kube-proxy sends to.
 type join map[string]map[string]bool
 
-// recording is what happens to the Service and the slices of a namespace.
+// recording records the changes of the Service and the slices of a namespace.
 type recording struct {
 	*suite
 	mu     sync.Mutex

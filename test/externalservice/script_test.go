@@ -94,7 +94,7 @@ func (s *suite) says(listener net.Listener, message string) {
 	})
 }
 
-// scripted opens a server that answers well or not until it is told otherwise.
+// scripted opens a server that answers well or not. The test can change that.
 func (s *suite) scripted(at string, well bool) *script {
 	s.Helper()
 	p := &script{after: well}

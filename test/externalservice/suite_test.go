@@ -21,7 +21,7 @@ func openReplicas() (*framework.Cluster, error) {
 	return tests.OpenReplicas(framework.Options{}, "--set=externalServices.drainPeriod=1s")
 }
 
-// suite is what a test has of it: a namespace of its own, and the servers outside.
+// suite is the namespace of one test, and the servers outside.
 type suite struct{ framework.Test }
 
 func newSuite(t *testing.T) *suite {

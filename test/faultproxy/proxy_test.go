@@ -97,7 +97,7 @@ func (b *bench) get(ctx context.Context, path string) (*http.Response, error) {
 	return b.client.Do(request)
 }
 
-// body is what a request returns.
+// body returns the response body of a request.
 func (b *bench) body(path string) string {
 	b.Helper()
 	response, err := b.get(b.Context(), path)

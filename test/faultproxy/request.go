@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 )
 
-// Request is what a client asks of the API server, in the words of RBAC.
+// Request is a client's request to the API server, in the words of RBAC.
 type Request struct {
 	// Verb is get, list, watch, create, update, patch, delete or deletecollection.
 	Verb string

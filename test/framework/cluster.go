@@ -45,7 +45,7 @@ type Options struct {
 	Operator Operator
 	// Env is added to the environment of the replicas, as NAME=value. The default is none.
 	Env []string
-	// Servers are what the replicas find outside: they run Outside, and have the nameserver. The default is none.
+	// Servers are the servers that the replicas reach outside. They run Outside, and have the nameserver. The default is none.
 	Servers *externalnet.Servers
 	// Overlay is the folder of a kustomization to install instead of config/local. Its Service of the webhooks
 	// becomes that of config/local.
@@ -201,7 +201,7 @@ func Install(ctx context.Context, kubectl Kubectl, root string, port int) error 
 	return install(ctx, kubectl, manifests, port)
 }
 
-// renderings are what kubectl has rendered of folders that do not change, which takes most of a second of a processor.
+// renderings caches kubectl's output for folders that do not change. A rendering takes most of a second of a processor.
 type renderings struct {
 	mu     sync.Mutex
 	folder map[string][]byte

@@ -20,7 +20,7 @@ type Denial struct {
 	Put, Lift func(*Test)
 }
 
-// deniedWords are what policies say.
+// deniedWords is the message of the policies.
 const deniedWords = "not on my watch"
 
 // PolicyDenial is a ValidatingAdmissionPolicy, which refuses with the status of its reason: 422 for Invalid. It applies

@@ -5,7 +5,7 @@
 // control plane, and replicas of the real binary as processes, under the shipped ServiceAccount and
 // its roles, behind one webhook Service. `make run`, `make demo` and the suites all run on it.
 //
-// Tests is what the tests of a suite share, and closes it at their end; Test is what one of them has: a namespace of its own,
+// Tests holds the resources that the tests of a suite share, and closes them at their end. Test holds those of one test: a namespace,
 // kubectl, a client, and conditions that are waited for.
 //
 // It never reaches into the operator: what it knows, it has from the API server, the probes and

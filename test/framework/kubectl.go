@@ -52,7 +52,7 @@ func (t *Test) Apply(manifests string, args ...string) string {
 	return t.KubectlWith(manifests, append([]string{"apply", "-f", "-"}, args...)...)
 }
 
-// Rendered is what kubectl kustomize renders of a folder that stays as it is.
+// Rendered returns the output of kubectl kustomize for a folder that does not change.
 func (t *Test) Rendered(folder string) string {
 	t.Helper()
 	manifests, err := rendered.of(t.Context(), t.KubectlIO, folder)
@@ -81,7 +81,7 @@ func (t *Test) Row(resource, name string, wanted map[string]string) {
 	})
 }
 
-// Kustomization makes a folder with a kustomization.yaml, in which CONFIG stands for the folder config.
+// Kustomization makes a folder with a kustomization.yaml, in which CONFIG is replaced by the folder config.
 func (t *Test) Kustomization(content string) string {
 	t.Helper()
 	folder := t.TempDir()

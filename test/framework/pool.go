@@ -24,8 +24,8 @@ type Pool struct {
 	free   []*Cluster
 }
 
-// NewPool returns a pool of clusters, each of which has a folder of its own in that of logs. At the end each is checked
-// and closed.
+// NewPool returns a pool of clusters. Each cluster has a folder of its own in that of logs. At the end each is checked and
+// closed.
 func (t *Tests) NewPool(logs func(*testing.T) string, check func(*Cluster) error) *Pool {
 	return &Pool{tests: t, logs: logs, check: check}
 }

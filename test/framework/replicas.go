@@ -27,7 +27,7 @@ const CloneSets = "--set=rebootPolicies.workloads=[{group: apps.kruise.io, kind:
 // Jobs is the argument that has CronJobs and Jobs be targets, for which GrantJobs gives the rights.
 const Jobs = "--set=rebootPolicies.workloads=[{group: batch, kind: CronJob, version: v1}, {group: batch, kind: Job, version: v1}]"
 
-// jobsRole is what the chart grants for Jobs.
+// jobsRole is the Role that the chart creates for Jobs.
 const jobsRole = `
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole

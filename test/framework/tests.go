@@ -40,8 +40,8 @@ type Tests struct {
 	ends []func() error
 }
 
-// NewTests returns tests of which so many run at a time. They mostly wait, so that processors do not limit them; the
-// flag -parallel has the last word.
+// NewTests returns tests that run at most parallel at a time. They mostly wait, so processors do not limit them; the flag
+// -parallel has the last word.
 func NewTests(parallel int) *Tests {
 	t := &Tests{parallel: parallel}
 	t.Context, t.stop = signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

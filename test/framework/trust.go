@@ -17,7 +17,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// ServerName is what the API server verifies the webhooks' certificates for.
+// ServerName is the name that the API server verifies the webhooks' certificates for.
 const ServerName = "fairlead-webhook." + Namespace + ".svc"
 
 // What carries CA bundles.

@@ -58,7 +58,7 @@ func (a actions) offered(object map[string]any) (map[string]bool, error) {
 	return offered, nil
 }
 
-// patch is what Argo CD sends for an action: what differs between an object and what the script made of it.
+// patch returns the patch that Argo CD sends for an action: the difference between an object and the script's result.
 func (a actions) patch(name string, object map[string]any) ([]byte, error) {
 	for _, definition := range a.Definitions {
 		if definition.Name != name {

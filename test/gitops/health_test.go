@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// health is what Argo CD says of an object by config/argocd/health.lua.
+// health returns Argo CD's health of an object by config/argocd/health.lua.
 func health(object map[string]any) (state, message string, err error) {
 	script, err := os.ReadFile(framework.Root + "/config/argocd/health.lua")
 	if err != nil {
@@ -93,8 +93,8 @@ func luaValue(l *lua.LState, value any) lua.LValue {
 	return lua.LNil
 }
 
-// healthAgrees says whether Argo CD says the same of an object as kstatus: Suspended stands for what was suspended and
-// is otherwise not Failed.
+// healthAgrees returns an error unless Argo CD and kstatus agree about an object. Suspended is the state of a suspended object,
+// and otherwise not Failed.
 func healthAgrees(object *unstructured.Unstructured, by status.Status) error {
 	state, message, err := health(object.Object)
 	if err != nil {

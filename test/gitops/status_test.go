@@ -111,7 +111,7 @@ func at(m *unstructured.Unstructured, version string) string {
 	return r.Resource + "." + version + "." + r.Group + "/" + m.GetName()
 }
 
-// watched is what a new watch tells of an object.
+// watched returns an object as a new watch sends it.
 func (s *suite) watched(m *unstructured.Unstructured, version string) *unstructured.Unstructured {
 	s.Helper()
 	ctx, cancel := context.WithTimeout(s.Context(), framework.Patience)

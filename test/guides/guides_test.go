@@ -224,7 +224,7 @@ func (r *reader) bash(ctx context.Context, script string) (string, error) {
 	return strings.TrimRight(watchEnded.ReplaceAllLiteralString(string(raw), ""), "\n"), err
 }
 
-// watchEnded is what kubectl logs now and then when it ends a watch of its own.
+// watchEnded matches the line that kubectl sometimes logs when it ends a watch of its own.
 var watchEnded = regexp.MustCompile(`(?m)^I\d{4} [^\n]* reflector\.go:\d+\] "Warning: watch ended with error".*\n?`)
 
 // run returns what a command prints: that which the page shows, if that comes in time.

@@ -132,7 +132,7 @@ func sorted(lines []string) []string {
 	return all
 }
 
-// same reports whether two outputs say the same. A line "..." of the page stands for any number of lines.
+// same reports whether two outputs are equal. A line "..." of the page matches any number of lines.
 func same(shown, printed []string) bool {
 	if len(shown) == 0 {
 		return len(printed) == 0

@@ -6,7 +6,7 @@
 //
 //   - A fact that could not be read takes nothing away and starts nothing.
 //   - A name in a spec is only a name: an edit that leaves address and port as they are takes no address out.
-//   - A new process, at any time, ends where the former one would have.
+//   - A new process, at any time, ends where the previous one would have.
 //   - A refusal of one write changes no other, and the end after it is that without it.
 //   - What is switched on and off without a change between does nothing.
 //   - A change is owed exactly once: no restart without one, and none is forgotten.

@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// kind is what a move does.
+// kind is the kind of a move.
 type kind string
 
 const (
@@ -71,7 +71,7 @@ func (m move) String() string {
 	return text
 }
 
-// history is what is played.
+// history is a list of moves.
 type history []move
 
 // String has a line for each move.

@@ -35,7 +35,7 @@ const (
 	quietFor, quietWithin = 4 * time.Second, time.Minute
 )
 
-// records are what is followed while a history is played.
+// records holds the recorded changes of the objects while a history is played.
 type records struct {
 	began          time.Time
 	steady, moving *slicesRecord

@@ -89,7 +89,7 @@ func TestAReadThatFailsHoldsWhatNeedsItAlone(t *testing.T) {
 	}
 }
 
-// newReadsWorld makes the two workloads, of which "needs" does not start without the Secret "key", and the policy of both.
+// newReadsWorld makes the two workloads and the policy of both. "needs" does not start without the Secret "key".
 func newReadsWorld(t *testing.T, c *framework.Cluster) (*world, error) {
 	t.Helper()
 	w := &world{Cluster: c}

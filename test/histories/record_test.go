@@ -31,7 +31,7 @@ type slicesRecord struct {
 	err  error
 }
 
-// readySet is what was ready behind a Service from a moment on.
+// readySet is the set of ready addresses behind a Service from a moment on.
 type readySet struct {
 	at        time.Time
 	addresses []string // sorted

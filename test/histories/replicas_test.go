@@ -65,7 +65,7 @@ func (r *replicas) killLeader(ctx context.Context) error {
 	return nil
 }
 
-// fault is what a path does to requests.
+// fault is a disturbance of the requests on a path.
 type fault struct {
 	name string
 	add  faultproxy.Fault

@@ -29,7 +29,7 @@ const (
 	setUpWithin = 2 * time.Minute
 )
 
-// world is what a history is played on: the objects of a namespace, and the servers outside.
+// world is the setting of a history: the objects of a namespace, and the servers outside.
 type world struct {
 	*framework.Cluster
 	namespace string

@@ -13,7 +13,7 @@ import (
 	"strings"
 )
 
-// Config is what an image says of itself, as in the OCI image specification.
+// Config is the configuration of an image, as in the OCI image specification.
 type Config struct {
 	User       string            `json:"User,omitempty"`
 	Env        []string          `json:"Env,omitempty"`

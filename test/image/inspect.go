@@ -25,7 +25,7 @@ const (
 	maxPacked  = 48 << 20
 )
 
-// Platform is what an archive holds for one architecture.
+// Platform is the content of an archive for one architecture.
 type Platform struct {
 	OS, Architecture string
 	Created          time.Time
@@ -202,7 +202,7 @@ func untar(r io.Reader) ([]Entry, error) {
 	}
 }
 
-// Problems are what keeps an image from being released: who runs it, what is in it, what it says of itself.
+// Problems returns the reasons why an image may not be released: its user, its files, its labels.
 func (p Platform) Problems() []string {
 	var all []string
 	problem := func(format string, arguments ...any) {

@@ -62,7 +62,7 @@ func copies(t *testing.T, dockerfile string) []string {
 	return folders
 }
 
-// exceptions are what .dockerignore lets through.
+// exceptions returns the paths that .dockerignore lets through.
 func exceptions(t *testing.T, dockerignore string) []string {
 	t.Helper()
 	content, err := os.ReadFile(dockerignore)

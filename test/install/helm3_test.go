@@ -10,7 +10,7 @@ import (
 	"helm.sh/helm/v3/pkg/cli"
 )
 
-// helm3Configuration is what helm is for Helm 4. Helm 3 patches objects by what it stored of them, and knows no conflicts.
+// helm3Configuration is the counterpart for Helm 3 of helm, which is Helm 4. Helm 3 patches objects by what it stored of them, and knows no conflicts.
 func (s *suite) helm3Configuration(namespace string) *action.Configuration {
 	s.Helper()
 	settings := cli.New()

@@ -144,7 +144,7 @@ func (s *suite) publish() {
 	s.run([]string{regexp.MustCompile(`(?m)^\$ `).ReplaceAllString(block[1], "")})
 }
 
-// orphaned is what an ExternalService leaves with deletionPolicy Orphan.
+// orphaned matches the objects that an ExternalService leaves with deletionPolicy Orphan.
 var orphaned = regexp.MustCompile(`^(services\. shop/billing-db|endpointslices\.discovery\.k8s\.io shop/billing-db-.*|ipaddresses\.networking\.k8s\.io .*)$`)
 
 // onlyLeft wants nothing but these to be left, and some of them.
@@ -186,8 +186,8 @@ func (s *suite) published(address string) {
 	})
 }
 
-// helmTest is `helm test`: the pod that it makes checks with the rights of its own ServiceAccount, and says which Secret of the
-// certificates it leaves out for want of one.
+// helmTest runs `helm test`. Its pod checks with the rights of its own ServiceAccount, and names the Secret of the certificates
+// that it may not read.
 func (s *suite) helmTest(namespace, secret string) {
 	s.Helper()
 	printed := s.follow("fairlead-check") // Helm deletes the pod, and the kubelet what it has printed

@@ -32,8 +32,8 @@ import (
 	"github.com/fairlead-dev/fairlead/test/cluster/loopback"
 )
 
-// kubelet runs the containers of pods as processes of this host. Pods are bound to no node, so that the API server
-// removes one at once that is deleted; its process is told to stop then.
+// kubelet runs the containers of pods as processes of this host. Pods are bound to no node, so the API server removes a deleted
+// one at once. Its process then gets SIGTERM.
 type kubelet struct {
 	t       *testing.T
 	cluster *cluster.Cluster

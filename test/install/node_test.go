@@ -57,7 +57,7 @@ func printed(prefix string) string {
 	return all.String()
 }
 
-// figures are what the requests of a step saw.
+// figures counts the requests of a step and their failures.
 type figures struct {
 	Scenario     string
 	Sent, Failed int

@@ -228,7 +228,7 @@ func (s *suite) renderer(namespace string) renderer {
 	return renderer{port}
 }
 
-// values are what a test needs: on this host, less delay than for the proxies of nodes.
+// values returns the values of a test: on this host, less delay than for the proxies of nodes.
 func (s *suite) values(more map[string]any) map[string]any {
 	all := map[string]any{}
 	if s.local != nil {

@@ -29,8 +29,8 @@ var valid = map[string]string{
 	"ChaosPod":        `{suspend: true, target: {workload: {kind: Deployment, name: web}}, schedule: {interval: 1h}}`,
 }
 
-// damage is what becomes of a good v1 object, by name. Nothing of it would come past a webhook or a
-// schema; backups, other tools and older versions have all of it.
+// damage maps a name to a way to break a good v1 object. None of these objects would pass a webhook or a schema; backups, other
+// tools and older versions have all of it.
 var damage = map[string]func(object map[string]any){
 	"whole":          func(map[string]any) {},
 	"no-spec":        func(o map[string]any) { delete(o, "spec") },

@@ -24,13 +24,13 @@ var mistyped = map[string]map[string]any{
 	"ChaosPod":        {"target": map[string]any{"template": map[string]any{"spec": map[string]any{"containers": "secret"}}}}, // which the schema takes
 }
 
-// faults are what is said of that.
+// faults are the messages about that.
 var faults = map[string]string{
 	"ExternalService": "spec.ports is a string", "RebootPolicy": "spec.targets is an object", "ChaosPod": "spec.target.template.spec.containers is a string",
 }
 
-// No JSON that is stored fails to convert; a bug might have it, or a version of which this operator knows
-// nothing. Then the object is named, once for all replicas and however often it fails.
+// No stored JSON fails to convert, unless by a bug or at a version that this operator does not know. Then the object is named,
+// once for all replicas and however often it fails.
 func TestAnObjectThatCannotBeConvertedIsNamedByAnEvent(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)

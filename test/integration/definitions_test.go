@@ -14,8 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// badReasons are what each object of testdata/bad.yaml was written for: every cause of the refusal,
-// as "field: message".
+// badReasons are the causes of refusal that each object of testdata/bad.yaml was written for, as "field: message".
 var badReasons = map[string][]string{
 	"noprobecooldown": {
 		"spec: cooldown is required with a Probe trigger",

@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// said is what a call of kubectl brought.
+// said is the result of a call of kubectl.
 type said struct {
 	out, err string
 	failure  error

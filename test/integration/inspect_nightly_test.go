@@ -83,7 +83,7 @@ func TestPagesShowWhatTheUserMayReadAndNameTheRest(t *testing.T) {
 	end()
 }
 
-// What a user watches is told as it changes, and by no request of its own.
+// A user who watches gets each change, without a request of their own.
 func TestStatusIsWatched(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)

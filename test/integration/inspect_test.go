@@ -134,12 +134,12 @@ func TestWhatIfForeseesARestartWithTheRightsOfTheUser(t *testing.T) {
 	if code, stdout, _ = s.fairlead(reader.Kubeconfig, "what-if", "-f", file); code != 2 {
 		s.Errorf("exit code %d", code)
 	}
-	s.Expect(stdout, "which policies it would have is not known: ", "grant list on namespaces in all namespaces")
+	s.Expect(stdout, "the policies that it would create are unknown: ", "grant list on namespaces in all namespaces")
 	code, stdout, _ = s.fairlead(reader.Kubeconfig, "what-if", "secret/creds")
 	if code != 2 {
 		s.Errorf("exit code %d", code)
 	}
-	s.Expect(stdout, "Whether a workload restarts is not known.", "grant get on secrets in namespace "+s.Namespace, "grant list on rebootpolicies.autoreboot.fairlead.dev")
+	s.Expect(stdout, "Whether a workload restarts is unknown.", "grant get on secrets in namespace "+s.Namespace, "grant list on rebootpolicies.autoreboot.fairlead.dev")
 }
 
 // It takes the rights that the annotation takes, and waits for the verdict of the operator.

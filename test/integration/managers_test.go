@@ -83,7 +83,7 @@ func spelled(version string, spec map[string]any) map[string]any {
 	return out
 }
 
-// joined is what several specs say together, in the way of server-side apply: items of lists are one by their names.
+// joined merges several specs as server-side apply does: list items with equal names are one.
 func joined(specs ...string) map[string]any {
 	var all any
 	for _, spec := range specs {

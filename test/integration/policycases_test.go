@@ -153,8 +153,8 @@ const (
 // extended returns a spec with further fields.
 func extended(spec, fields string) string { return strings.TrimSuffix(spec, "}") + ", " + fields + "}" }
 
-// verified is a verification that asks four hosts, with as many headers as may be, of which the last has a name, and with the
-// authority of the last host in a Secret.
+// verified returns a verification that asks four hosts, with the maximal number of headers. The last header has a name, and the
+// authority of the last host is in a Secret.
 func verified(header, secret string) string {
 	var headers strings.Builder
 	for i := range 15 {

@@ -31,7 +31,7 @@ func TestTheOperatorMayDoNoMoreThanItNeeds(t *testing.T) {
 		{true, []string{"watch", "customresourcedefinitions.apiextensions.k8s.io/chaospods.chaos.fairlead.dev"}},
 		{true, []string{"watch", "validatingwebhookconfigurations.admissionregistration.k8s.io/fairlead-chaospod"}},
 
-		{true, []string{"watch", "secrets", "-A"}}, // of which it asks for the metadata alone
+		{true, []string{"watch", "secrets", "-A"}}, // it requests only their metadata
 		{true, []string{"get", "configmaps", "-A"}},
 		{true, []string{"patch", "deployments.apps", "-A"}},
 		{true, []string{"create", "pods", "--subresource=eviction", "-A"}},

@@ -19,8 +19,8 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// writes are what the operator wrote in the namespace, or tried to, from the API server's audit log,
-// as "<verb> <resource>/<subresource> <name> <status code>".
+// writes returns the operator's writes and attempts in the namespace, from the API server's audit log, as "<verb>
+// <resource>/<subresource> <name> <status code>".
 func (s *suite) writes() []string {
 	s.Helper()
 	file, err := os.Open(s.AuditLog())

@@ -44,7 +44,7 @@ func openBare() (*framework.Cluster, error) {
 	return tests.OpenBare(framework.Options{Cluster: cluster.Options{WithoutControllerManager: true}})
 }
 
-// suite is what a test has of it: a namespace of its own.
+// suite is the namespace of one test.
 type suite struct{ framework.Test }
 
 // newSuite makes a namespace on the shared cluster.

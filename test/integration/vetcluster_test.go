@@ -22,7 +22,7 @@ import (
 // and 200 KiB of annotations are many, and allowed.
 var harmless = []string{"whole", "unknown-field", "huge-annotation"}
 
-// verdict is what vet says in JSON.
+// verdict is the JSON output of vet.
 type verdict struct {
 	Summary  struct{ Objects, Errors, Warnings int }
 	Unread   string
@@ -159,7 +159,7 @@ func (s *suite) namedAsFarAsAllowed() {
 		}
 		s.Expect(v.Unread, "rebootpolicies.autoreboot.fairlead.dev: nothing of it was checked: list in namespace "+s.Namespace+" is needed",
 			"chaospods.chaos.fairlead.dev: nothing of it was checked")
-		s.Expect(strings.Join(v.about(externalServices, ""), "\n"), "the CRD may not be read")
+		s.Expect(strings.Join(v.about(externalServices, ""), "\n"), "you may not read the CRD")
 		return nil
 	})
 	if v := s.vet(user.Kubeconfig); v.code != 2 || v.Summary.Objects != 0 {

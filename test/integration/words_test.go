@@ -12,7 +12,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
-// A user who wrote v1alpha1 is told the field that was written. The sentence is that of v1.
+// A message to a user who wrote v1alpha1 names the field that was written. The sentence is that of v1.
 func TestARefusalAtV1alpha1SpeaksOfTheFieldsThatWereWritten(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
@@ -70,7 +70,7 @@ func TestAWarningAtV1alpha1SpeaksOfTheFieldsThatWereWritten(t *testing.T) {
 	s := newSuite(t)
 	answer := s.apply(rebootPolicies.object("v1alpha1", "told", `{targets: [{kind: Deployment, name: web}], cooldown: 10m, policies: [
   {name: up, type: Probe, probe: {host: db.shop.svc, tcpSocket: {port: 80}}}]}`))
-	want := `Warning: spec.policies[0].probe.host: db.shop.svc resolves to an address inside the cluster, where the egress policy lets a probe in only if an administrator allowed it; without host every pod of the target is asked itself
+	want := `Warning: spec.policies[0].probe.host: db.shop.svc resolves to an address inside the cluster, where the egress policy lets a probe in only if an administrator allowed it; without host, the probe checks every pod of the target
 `
 	deprecation, warning, _ := strings.Cut(answer.err, "\n")
 	s.Expect(deprecation, "autoreboot.fairlead.dev/v1alpha1 RebootPolicy is deprecated; use autoreboot.fairlead.dev/v1")

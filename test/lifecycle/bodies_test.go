@@ -89,7 +89,7 @@ func TestABodyThatIsNoReviewIsRefusedAndHurtsNoOther(t *testing.T) {
 	client := r.caller()
 	conversion := string(conversionReview("networking.fairlead.dev/v1", old("x")))
 	for name, test := range map[string]struct {
-		paths   []string // of which conversion is one, or both of admission
+		paths   []string // the path of conversion, or both of admission
 		body    string
 		headers []string
 		code    int

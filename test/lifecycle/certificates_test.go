@@ -132,7 +132,7 @@ func leaves(fields map[string]any, path string) []string {
 	return all
 }
 
-// versions are what any write would change.
+// versions returns the versions that any write would change.
 func (s *suite) versions() map[string]string {
 	s.Helper()
 	secret := s.secret()

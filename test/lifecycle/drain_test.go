@@ -19,9 +19,8 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// traffic is a stream of requests at v1alpha1, each of which needs a conversion or more, from
-// clients that retry nothing. They pause between requests: clients that do not would take every
-// processor from what they watch.
+// traffic is a stream of requests at v1alpha1 from clients that retry nothing. Each request needs a conversion or more. Clients
+// pause between requests: otherwise they would take every processor from what they watch.
 type traffic struct {
 	sent, failed atomic.Int64
 	first        atomic.Value // the first failure
@@ -81,7 +80,7 @@ func TestARolloutUnderAStreamOfConversionsFailsNoRequest(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
 	namespace := s.NewNamespace()
-	// Some sixty looks of the balancer at /readyz, of which a busy machine skips most.
+	// Some sixty looks of the balancer at /readyz. A busy machine skips most of them.
 	replicas := []*replica{s.start("--set=webhook.drainDelay=3s"), s.start("--set=webhook.drainDelay=3s")}
 	s.create(namespace, "one")
 	load := s.traffic(namespace, 4)

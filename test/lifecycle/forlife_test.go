@@ -46,7 +46,7 @@ func (s *suite) setNode(name string, ready corev1.ConditionStatus) {
 		`{"status":{"conditions":[{"type":"Ready","status":%q,"reason":"Test","lastHeartbeatTime":%q,"lastTransitionTime":%q}]}}`, ready, now, now))
 }
 
-// pair starts two replicas that have Pods, of which the first leads.
+// pair starts two replicas that have Pods. The first leads.
 func (s *suite) pair(args ...string) (leader, standby *replica) {
 	s.Helper()
 	args = append(args, lifelong...)

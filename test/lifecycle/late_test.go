@@ -23,7 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// late waits until a phase is late, for a reason that holds every text, and is told wherever it should be.
+// late waits until a phase is late for a reason that contains every text, and the reason is reported everywhere.
 func (r *replica) late(phase string, texts ...string) {
 	r.suite.Helper()
 	r.reachesLate(phase, texts...)

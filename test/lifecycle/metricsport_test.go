@@ -22,7 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// flood is what a tenant sends to the metrics port: requests with tokens, by several connections.
+// flood sends a tenant's requests to the metrics port: requests with tokens, by several connections.
 type flood struct {
 	sent  atomic.Int64
 	mu    sync.Mutex

@@ -25,7 +25,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// falsehoods are what may become of one read.
+// falsehoods are the faults of one read.
 var falsehoods = map[string]faultproxy.Fault{
 	"page 404":   {Answer: faultproxy.Page(http.StatusNotFound)},
 	"Status 404": {Answer: faultproxy.Status(http.StatusNotFound)},

@@ -20,8 +20,8 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// split is Fairlead with webhooks and reconcilers in processes of their own, each kind of which runs
-// with the rights that config/split gives it and no others.
+// split is Fairlead with webhooks and reconcilers in processes of their own. Each kind of process runs with the rights that
+// config/split gives it and no others.
 type split struct {
 	*suite
 	webhooksAs, reconcilersAs string // kubeconfigs

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// A delivery tool that owns caBundle is told apart, and left alone.
+// A delivery tool that owns caBundle is recognized and left alone.
 func TestABundleThatAnotherManagerAppliesIsNamedAndNotFoughtOver(t *testing.T) {
 	t.Parallel()
 	for title, take := range map[string]func(s *suite, object *unstructured.Unstructured){

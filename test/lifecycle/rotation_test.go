@@ -25,7 +25,7 @@ const (
 	rotation = "fairlead.dev/rotation"
 )
 
-// calls are what clients do without a pause while something else happens.
+// calls repeats the calls of clients while something else happens.
 type calls struct {
 	mu       sync.Mutex
 	made     int
@@ -64,7 +64,7 @@ func (c *calls) none(s *suite, what string) {
 	defer c.mu.Unlock()
 	s.Logf("%d %s, %d failed", c.made, what, len(c.failures))
 	if c.made < 20 || len(c.failures) > 0 {
-		s.Errorf("%d %s, of which failed:\n%s", c.made, what, strings.Join(c.failures, "\n"))
+		s.Errorf("%d %s; failed:\n%s", c.made, what, strings.Join(c.failures, "\n"))
 	}
 }
 
@@ -138,7 +138,7 @@ spec: {ports: [{name: http, port: 80}], endpoints: [{name: host-0, addresses: [1
 		t.Errorf("%v: %s", err, printed)
 	}
 	if secret := s.secret(); bytes.Equal(secret.Data["tls.crt"], was.Data["tls.crt"]) {
-		t.Errorf("the former root signs: %v", secret.Annotations)
+		t.Errorf("the previous root signs: %v", secret.Annotations)
 	}
 	t.Logf("the next root signs after %s", time.Since(began).Round(time.Millisecond))
 	s.Must(framework.Eventually(t.Context(), 2*framework.Patience, func(context.Context) error {
@@ -154,7 +154,7 @@ spec: {ports: [{name: http, port: 80}], endpoints: [{name: host-0, addresses: [1
 		}
 		return nil
 	}))
-	t.Logf("the former root is gone after %s", time.Since(began).Round(time.Millisecond))
+	t.Logf("the previous root is gone after %s", time.Since(began).Round(time.Millisecond))
 	stop()
 	calling.Wait()
 	handshakes.none(s, "rounds of handshakes")
@@ -167,6 +167,6 @@ spec: {ports: [{name: http, port: 80}], endpoints: [{name: host-0, addresses: [1
 		}
 	}
 	if secret := s.secret(); len(secret.Data) != 3 || bytes.Contains(secret.Data["ca.crt"], bytes.TrimSpace(was.Data["tls.crt"])) {
-		t.Errorf("the Secret holds %d keys, and the former root or not", len(secret.Data))
+		t.Errorf("the Secret holds %d keys, with the previous root or without it", len(secret.Data))
 	}
 }

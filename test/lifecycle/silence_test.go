@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// The operator is told to wait for 15 seconds instead of 150, and is otherwise what is shipped.
+// The operator is configured to wait for 15 seconds instead of 150, and is otherwise as shipped.
 func TestWatchesThatAProxyMutesAreStartedAgain(t *testing.T) {
 	t.Parallel()
 	own, err := framework.Open(tests.Context, framework.Options{

@@ -26,7 +26,7 @@ func TestMetricsAreForThoseWhomTheAPIServerAuthorizes(t *testing.T) {
 		codes []int
 	}{
 		"anonymous": {"", []int{http.StatusUnauthorized}},
-		// 500 is what controller-runtime's filter answers where a TokenReview says why it refuses.
+		// controller-runtime's filter returns 500 if a TokenReview says why it refuses.
 		"a token that is none":     {"forged", []int{http.StatusUnauthorized, http.StatusInternalServerError}},
 		"an account without roles": {s.token("passer-by", ""), []int{http.StatusForbidden}},
 		"a scraper":                {s.scraper(), []int{http.StatusOK}},

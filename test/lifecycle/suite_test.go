@@ -21,7 +21,7 @@ var (
 	// logs holds the folders of all clusters' logs. No test provokes a crash, or has a key logged.
 	logs = framework.Shared(func() (string, error) { return tests.LogFolder("PRIVATE KEY-----", "panic", "goroutine ") })
 
-	// clusters are control planes with Fairlead, of which each test has one for itself.
+	// clusters are control planes with Fairlead. Each test has one for itself.
 	clusters = tests.NewPool(logs, noKeyIn)
 )
 

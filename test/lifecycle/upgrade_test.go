@@ -29,7 +29,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// upgraded is a kind of which users have objects at both versions.
+// upgraded is a kind with users' objects at both versions.
 type upgraded struct {
 	kind     string
 	resource schema.GroupResource
@@ -251,7 +251,7 @@ func (s *suite) users(namespace string) *users {
 				}
 			}
 		}
-		s.Logf("users made %d writes meanwhile, of which failed: %q", made.made, made.failures)
+		s.Logf("users made %d writes meanwhile; failed: %q", made.made, made.failures)
 	}}
 }
 

@@ -70,7 +70,7 @@ func conversionReview(desired string, objects ...*unstructured.Unstructured) []b
 	return raw
 }
 
-// answer is what came back from a webhook.
+// answer is the response of a webhook.
 type answer struct {
 	code    int
 	body    string

@@ -28,7 +28,7 @@ import (
 
 const root = "../.."
 
-// alertTests is a file of promtool. It says nothing of annotations, of which a test here demands that they render.
+// alertTests is a file of promtool. It has no annotations: a test here renders them instead.
 type alertTests struct {
 	Tests []struct {
 		Name        string
@@ -43,7 +43,7 @@ type alertTests struct {
 	}
 }
 
-// firing is what fires at an instant, by the name of the alert: the labels of each.
+// firing maps the alerts that fire at an instant to the labels of each.
 type firing map[string][]map[string]string
 
 func TestAlertsFireWhenAPersonHasToAct(t *testing.T) {

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// customResourceStateMetrics is what of the configuration of kube-state-metrics the file here uses.
+// customResourceStateMetrics holds the parts of kube-state-metrics' configuration that the file here uses.
 type customResourceStateMetrics struct {
 	Kind string
 	Spec struct{ Resources []resource }

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/cluster"
 )
 
-// PauseImage is what holds the namespaces of a pod.
+// PauseImage is the image that holds the namespaces of a pod.
 const PauseImage = "localhost/pause:node"
 
 const (

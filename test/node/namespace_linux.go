@@ -39,9 +39,8 @@ type EnterOptions struct {
 	Report io.Writer
 }
 
-// Enter runs this program again, with the same arguments, in namespaces of its own, and returns its
-// exit code once nothing of it is left. When ctx ends it is told to end. Should this process be
-// killed, the kernel ends the inside with it.
+// Enter runs this program again, with the same arguments, in namespaces of its own. It returns its exit code once nothing of it
+// is left. When ctx ends, the program gets a signal to end. Should this process be killed, the kernel ends the inside with it.
 func Enter(ctx context.Context, o EnterOptions) (code int, err error) {
 	unlock, err := lock(filepath.Join(o.Root, "bin", "node"))
 	if err != nil {

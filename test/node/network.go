@@ -19,9 +19,9 @@ const (
 	services = "10.96.0.0/16"
 )
 
-// network gives the node its address, on a pair of devices of which the other end leads nowhere. The
-// default route is for Services, whose addresses exist only as rules: without any route to one, the
-// kernel refuses a connection before the rules are asked.
+// network gives the node its address, on one end of a pair of devices. The other end leads nowhere. The default route is for
+// Services, whose addresses exist only as rules. Without any route to one, the kernel refuses a connection before it evaluates
+// the rules.
 func network(ctx context.Context) error {
 	for _, line := range []string{
 		"link set lo up",

@@ -104,5 +104,5 @@ func (n *Node) scheduler(path string) (cluster.Spec, error) {
 	}, err
 }
 
-// Environment is what a program needs to find those of the node, such as nft.
+// Environment returns the environment in which a program finds those of the node, such as nft.
 func (n *Node) Environment() []string { return n.programs.environment() }

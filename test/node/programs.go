@@ -43,7 +43,7 @@ var programs = []program{
 	{name: pause, pkg: "./node/pause"},
 }
 
-// packages are what Debian brings: they need a C compiler, so Go modules cannot.
+// packages are the Debian packages: they need a C compiler, so Go modules cannot provide them.
 var packages = []string{"runc", "nftables"}
 
 // Programs says where the programs of a node are.
@@ -66,8 +66,8 @@ func Locate(root string) Programs {
 
 func (p Programs) path(name string) string { return filepath.Join(p.Folder, name) }
 
-// environment is what the components find programs and libraries with. The kubelet calls mount,
-// kube-proxy calls nft, and containerd its shim.
+// environment returns the environment in which the components find programs and libraries. The kubelet calls mount, kube-proxy
+// calls nft, and containerd its shim.
 func (p Programs) environment() []string {
 	path := p.Folder
 	if p.Debian != "" {

@@ -29,8 +29,8 @@ func of(kinds ...string) profile {
 	return p
 }
 
-// One control plane has one combination after the other, as an administrator comes from one to the next: a run takes one of
-// the seven, and the nightly run all. Each begins where nothing of the former is left.
+// One control plane has one combination after the other, as an administrator comes from one to the next. A run takes one of the
+// seven, and the nightly run all. Each begins where nothing of the previous one is left.
 func TestOnlyTheKindsThatAreNamedExist(t *testing.T) {
 	t.Parallel()
 	var all [][]string
@@ -145,7 +145,7 @@ func (s *suite) kindsChange() {
 		", gates: [{name: survived, type: Condition, condition: {apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, name: web, type: Survived, maxAge: 24h}}]}}", "--server-side")
 	s.shows("True", ready, "rebootpolicy/web")
 	s.Apply("{apiVersion: v1, kind: Secret, metadata: {name: creds}, stringData: {password: second}}", "--server-side")
-	s.tells("ChaosPod web is not known: the operator's configuration leaves ChaosPod out (kinds)", "rebootpolicy/web")
+	s.tells("ChaosPod web cannot be read: the operator's configuration leaves ChaosPod out (kinds)", "rebootpolicy/web")
 
 	// Too early: the CRD and the object are there.
 	s.unhook("ExternalService")
@@ -153,7 +153,7 @@ func (s *suite) kindsChange() {
 	s.Kubectl("delete", "externalservice", "database", "--wait=false")
 	s.Apply("{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: web}, spec: {"+restarts+
 		", gates: [{name: database, type: Condition, condition: {apiVersion: networking.fairlead.dev/v1, kind: ExternalService, name: database, type: Healthy}}]}}", "--server-side")
-	s.tells("ExternalService database is not known: the operator's configuration leaves ExternalService out (kinds)", "rebootpolicy/web")
+	s.tells("ExternalService database cannot be read: the operator's configuration leaves ExternalService out (kinds)", "rebootpolicy/web")
 	leader := s.replicas[len(s.replicas)-1]
 	s.Eventually(func() error {
 		statusz, err := leader.Probe(s.Context(), "/statusz")

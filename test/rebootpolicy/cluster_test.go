@@ -104,7 +104,7 @@ func TestAClusterRebootPolicyKeepsAPolicyInStepWhereSomethingAsksForIt(t *testin
 	s.restarted(deployment, "web", 1)
 	s.restarted(deployment, "bystander", 0)
 
-	// An edit by hand is told, and put back; the status stays.
+	// An edit by hand is reported and put back; the status stays.
 	s.Merge("autoreboot.fairlead.dev/v1", "RebootPolicy", name, `{spec: {suspend: true, windows: [{name: never, cron: "0 0 1 1 *", duration: 1h}]}}`)
 	s.Tells("RebootPolicy", name, "Reverted", 1)
 	s.Eventually(func() error {
@@ -127,7 +127,7 @@ func TestAClusterRebootPolicyKeepsAPolicyInStepWhereSomethingAsksForIt(t *testin
 	})
 	s.inStep(name, autorebootv1.ClusterReasonInStep, 1, 1, 0)
 
-	// A user's own policy for the only workload goes before it, and what that leaves gets it again.
+	// A user's own policy for the only workload takes precedence, and a workload that it leaves gets the other one again.
 	s.policy("own", "{"+targets(deployment, "web")+", "+onConfig+"}")
 	s.gone(name)
 	s.inStep(name, autorebootv1.ClusterReasonInStep, 0, 0, 0)

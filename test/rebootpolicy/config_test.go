@@ -63,13 +63,13 @@ func TestAChangeRestartsWhateverRefersToItOnceAndNothingElse(t *testing.T) {
 		}
 		for reason, events := range s.Told(kind, name) {
 			if events[0].ReportingController == event.ReportingController && reason != "RestartStarted" {
-				t.Errorf("%s: more is told than that a restart started: %s", name, framework.Text(events))
+				t.Errorf("%s: events report more than the start of a restart: %s", name, framework.Text(events))
 			}
 		}
 	}
 	s.Tells("RebootPolicy", "p", "RestartVerified", 6)
 	if told := s.Told("RebootPolicy", "p"); len(told) > 2 { // with what it says of Ready
-		t.Errorf("more is told of the policy than what was verified: %s", framework.Text(told))
+		t.Errorf("events about the policy report more than the verified restart: %s", framework.Text(told))
 	}
 	s.condition("p", autorebootv1.ConditionVerified, metav1.ConditionTrue, autorebootv1.ReasonStayedAvailable)
 	s.without("p", autorebootv1.ConditionWaiting)

@@ -15,8 +15,8 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// TestABrokenPodOfAStatefulSetIsReplacedByItsRestart has pods that are made in order, of which one is broken: its controller replaces
-// none before that one is ready. A budget refuses the eviction of one of them.
+// TestABrokenPodOfAStatefulSetIsReplacedByItsRestart has pods that are made in order. One of them is broken: its controller
+// replaces none before that one is ready. A budget refuses the eviction of one of them.
 func TestABrokenPodOfAStatefulSetIsReplacedByItsRestart(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
@@ -49,8 +49,8 @@ func TestABrokenPodOfAStatefulSetIsReplacedByItsRestart(t *testing.T) {
 	s.succeeded("q", 1)
 }
 
-// TestARolloutThatStandsStillHoldsNothing has a rollout of each kind by another user whose pods never start, and one of which pods
-// become ready.
+// TestARolloutThatStandsStillHoldsNothing has, for each kind, a rollout by another user whose pods never start, and one whose
+// pods become ready.
 func TestARolloutThatStandsStillHoldsNothing(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
@@ -59,7 +59,7 @@ func TestARolloutThatStandsStillHoldsNothing(t *testing.T) {
 	for name, kind := range kinds {
 		s.run(kind, name, takes("creds"))
 	}
-	s.workload(statefulSet, "new", takes("creds"), replicas(3), faulty("unready")) // its first rollout, of which one pod comes
+	s.workload(statefulSet, "new", takes("creds"), replicas(3), faulty("unready")) // its first rollout, with one pod so far
 	s.run(deployment, "going", takes("creds"), replicas(2), surge(1), slow(longRollout))
 	s.policy("p", "{targets: [{kind: Deployment, name: web}, {kind: StatefulSet, name: db}, {kind: StatefulSet, name: new}, {kind: DaemonSet, name: agent}], "+onConfig+"}")
 	s.policy("q", "{"+targets(deployment, "going")+", "+onConfig+"}")

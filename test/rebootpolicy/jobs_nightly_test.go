@@ -40,7 +40,7 @@ func TestAPauseOfARolloutEnds(t *testing.T) {
 		results[record.Result]++
 	}
 	if results[autorebootv1.ResultSucceeded] != 1 || results[autorebootv1.ResultSuperseded] != 1 {
-		t.Errorf("one restart for two changes, of which the later needs none: %v", results)
+		t.Errorf("one restart for two changes, and the later one needs none: %v", results)
 	}
 	s.available(deployment, "api")
 

@@ -30,7 +30,7 @@ const (
 	mountsAPI = "secrets-store.csi.x-k8s.io/v1"
 )
 
-// The CRD of the Secrets Store CSI driver comes while the operator runs, and goes again. What stands for the driver is csi.
+// The CRD of the Secrets Store CSI driver comes while the operator runs, and goes again. csi replaces the driver.
 func TestMountedSecrets(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)
@@ -144,7 +144,7 @@ func (d *csi) publish(ctx context.Context) error {
 	return nil
 }
 
-// version is what the external store has now of a class.
+// version returns the version of a class in the external store.
 func (d *csi) version(class string) string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -258,7 +258,7 @@ func aRotationPodByPod(s *suite) {
 	})
 	d.rotate("web", "v2", 3)
 	s.succeeded("web", 1)
-	s.succeeded("db", 1) // whose pods were not rotated, and have the former versions
+	s.succeeded("db", 1) // its pods were not rotated, and have the previous versions
 	d.mounted("web", 3)
 	d.mounted("db", 2)
 	s.still("web", 1)

@@ -17,7 +17,7 @@ import (
 // notified is the receiver of the notifications of all replicas. It ends with the process.
 var notified = newReceiver()
 
-// cloudEvent is what this suite reads of one.
+// cloudEvent holds the fields of a CloudEvent that this suite reads.
 type cloudEvent struct {
 	SpecVersion, ID, Source, Type, Subject string
 	Data                                   struct{ Message string }

@@ -64,7 +64,7 @@ func (c *crowd) atOnce() int {
 	return c.most
 }
 
-// fleet creates Deployments of one pod each, all of which take a Secret, and waits for them.
+// fleet creates Deployments of one pod each that take a Secret, and waits for them.
 func (s *suite) fleet(n int, secret string, edits ...edit) (names []string) {
 	s.Helper()
 	for i := range n {

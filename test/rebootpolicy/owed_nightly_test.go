@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// What a policy was owed that is not known any more, as after its deletion under another leader, is told by the pods.
+// If a policy's memory is lost, as after its deletion under another leader, the pods show which restarts it owes.
 func TestANewPolicyNamesWorkloadsThatAreOlderThanTheirConfiguration(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// quick is what every policy here has that does not say otherwise: no test waits for long.
+// quick has the defaults of the policies here: no test waits for long.
 const quick = `{debounce: {quietPeriod: 1s}, cooldown: 0s, concurrency: {maxTargets: 100%}, limit: {maxRestarts: 50, within: 1h},
   retry: {maxAttempts: 0, backoff: 1s}, verification: {soak: 1s, timeout: 2m}}`
 

@@ -36,7 +36,7 @@ func TestRequestsThatFailDuringARolloutHaltThePolicyAfterIt(t *testing.T) {
 	s.Must(server.Set(externalnet.Behavior{}))
 	record := s.record("p", 1, autorebootv1.ResultFailed, autorebootv1.ReasonProbesFailed)
 	if r := record.Requests; r.Failed < 1 || r.Failed >= r.Sent || record.Target.Name != "web" ||
-		record.Message != fmt.Sprintf("%d of %d requests failed while it restarted; %d of %d of probe shop, of which 0 may", r.Failed, r.Sent, r.Failed, r.Sent) {
+		record.Message != fmt.Sprintf("%d of %d requests failed while it restarted; %d of %d of probe shop (maxFailures: 0)", r.Failed, r.Sent, r.Failed, r.Sent) {
 		t.Errorf("%s", framework.Text(record))
 	}
 	s.condition("p", autorebootv1.ConditionVerified, metav1.ConditionFalse, autorebootv1.ReasonProbesFailed)

@@ -23,7 +23,7 @@ import (
 // Slots of the cluster, and a time after which those of restarts that do not end lapse.
 const fewSlots = `{apiVersion: config.fairlead.dev/v1alpha1, kind: FairleadConfiguration, rebootPolicies: {maxRestarts: 4, slotTimeout: 8s}}`
 
-// A tenant restarts as many workloads as the cluster has slots, none of which ever becomes available.
+// A tenant restarts as many workloads as the cluster has slots, and none of them ever becomes available.
 func TestANamespaceWhoseRestartsNeverEndHoldsUpNoOther(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "fairlead.yaml")

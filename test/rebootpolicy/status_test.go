@@ -79,7 +79,7 @@ func TestAStatusThatAnotherWriterTakesAwayIsWrittenAgain(t *testing.T) {
 	}
 }
 
-// remembered is what a status has that does not depend on when it was written.
+// remembered returns the parts of a status that do not depend on when it was written.
 func remembered(st *autorebootv1.RebootPolicyStatus) string {
 	kept := st.DeepCopy()
 	for i := range kept.Conditions {

@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
-// TestARolloutThatAUserStopsIsNotVerified has restarts whose new pods never become ready, and a user who ends each
-// rollout in its midst by an edit of the workload. What they look like then must not count as success.
+// TestARolloutThatAUserStopsIsNotVerified has restarts whose new pods never become ready. A user ends each rollout halfway by
+// an edit of the workload. The state after that must not count as success.
 func TestARolloutThatAUserStopsIsNotVerified(t *testing.T) {
 	t.Parallel()
 	s := newSuite(t)

@@ -33,7 +33,7 @@ func openReplicas() (*framework.Cluster, error) {
 	return c, c.GrantJobs(context.Background())
 }
 
-// suite is what a test has of it: a namespace of its own.
+// suite is the namespace of one test.
 type suite struct{ framework.Test }
 
 func newSuite(t *testing.T) *suite {

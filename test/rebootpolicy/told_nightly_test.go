@@ -44,7 +44,7 @@ func TestAHaltNamesWhatChangesAndWhyItGoesOn(t *testing.T) {
 	s.annotate("p", autorebootv1.ResumeAnnotation, "early")
 	s.secret("noisy", "password", "third")
 	s.condition("p", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonLimitReached)
-	s.explains("p", autorebootv1.ConditionStalled, "limit.maxRestarts is used up; the restart that waits is for config (Secret/noisy, which field manager ")
+	s.explains("p", autorebootv1.ConditionStalled, "limit.maxRestarts is reached; the restart that waits is for config (Secret/noisy, which field manager ")
 	s.explains("p", autorebootv1.ConditionStalled, `its value "early" was set before the halt`)
 	s.Kubectl("annotate", "rbp", "p", autorebootv1.ResumeAnnotation+"-")
 	s.annotate("p", autorebootv1.ResumeAnnotation, "early")

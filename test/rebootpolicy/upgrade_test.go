@@ -90,7 +90,7 @@ func TestAnUpgradeRollsOnceWhateverHappensToTheOperatorMeanwhile(t *testing.T) {
 				s.generation(deployment, name, 1+rolled[name])
 			}
 		}
-		s.Logf("%s: %d upgrades, of which %d rolled more than once", during.what, len(those), twice)
+		s.Logf("%s: %d upgrades, and %d of them rolled more than once", during.what, len(those), twice)
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/image"
 )
 
-// archiveName is what the archive of a platform is called, the same in every release.
+// archiveName returns the name of a platform's archive. It is the same in every release.
 func archiveName(p Platform) string {
 	if p.OS == "windows" {
 		return "fairlead-" + p.String() + ".zip"
@@ -21,7 +21,7 @@ func archiveName(p Platform) string {
 	return "fairlead-" + p.String() + ".tar.gz"
 }
 
-// programName is what the program is called in it.
+// programName returns the name of the program in the archive.
 func programName(p Platform) string {
 	if p.OS == "windows" {
 		return "fairlead.exe"

@@ -219,7 +219,7 @@ func TestAReleaseMayBeForSomePlatforms(t *testing.T) {
 	}
 }
 
-// The SBOM of this test's own program stands for that of the operator: it is made from what Go recorded.
+// The SBOM of this test's own program replaces that of the operator: it is made from what Go recorded.
 func TestTheSBOMHasTheModulesThatWereLinked(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "program")
 	build := exec.Command("go", "build", "-trimpath", "-o", program, "./cmd/fairlead")

@@ -42,7 +42,7 @@ func compiled(t *testing.T) map[string]*jsonschema.Schema {
 	return all
 }
 
-// validate is what an editor says of a manifest.
+// validate returns an editor's verdict on a manifest.
 func validate(t *testing.T, schema *jsonschema.Schema, manifest string) error {
 	t.Helper()
 	raw, err := yaml.YAMLToJSON([]byte(manifest))

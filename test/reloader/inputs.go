@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Inputs are what the suites and the load scenarios run with.
+// Inputs are the inputs of the suites and the load scenarios.
 type Inputs struct {
 	// Root is the checkout of Fairlead, and Checkout that of Reloader.
 	Root, Checkout string

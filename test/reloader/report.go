@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Result is what came of one suite.
+// Result is the result of one suite.
 type Result struct {
 	Suite string
 	// Passed and Skipped are how many specs did, and Pending those that the suite itself switches off.
@@ -29,7 +29,7 @@ type Result struct {
 // Failure is one spec that failed.
 type Failure struct{ Spec, Why string }
 
-// report is what is read of one of Ginkgo.
+// report holds the fields of a Ginkgo report that are read.
 type report struct {
 	SpecReports []struct {
 		ContainerHierarchyTexts  []string

@@ -39,7 +39,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("%d pending, %d skipped", result.Pending, result.Skipped)
 	}
 	if _, err := parse([]byte(`[{"SpecReports": [{"LeafNodeType": "It", "State": "skipped"}]}]`), "core"); err == nil {
-		t.Error("a suite of which no spec ran is no success")
+		t.Error("a suite without a spec that ran is no success")
 	}
 }
 

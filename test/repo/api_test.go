@@ -122,7 +122,7 @@ func section(page *strings.Builder, path string, schema *apiextensionsv1.JSONSch
 	}
 }
 
-// element is what a list or a map is made of, with the steps to it, or the schema itself.
+// element returns the schema of the elements of a list or a map, with the steps to it, or the schema itself.
 func element(schema *apiextensionsv1.JSONSchemaProps) (*apiextensionsv1.JSONSchemaProps, string) {
 	switch {
 	case schema.Items != nil && schema.Items.Schema != nil:

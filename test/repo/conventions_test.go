@@ -22,7 +22,7 @@ import (
 // conventions is the file of what stays against a rule.
 const conventions = "testdata/conventions.yaml"
 
-// exception is what a rule reports of some fields, by their types, and why that stays.
+// exception is a finding of a rule about some fields, by their types, with the reason why it stays.
 type exception struct {
 	Rule   string              `json:"rule"`
 	Reason string              `json:"reason"`
@@ -73,7 +73,7 @@ func exceptions(t *testing.T) []exception {
 // its bounds.
 const allowsNoZero = "does not allow the zero value"
 
-// finding is what a rule reports of a field, such as networking/v1.Endpoint.Name.
+// finding is a rule's message about a field, such as networking/v1.Endpoint.Name.
 type finding struct{ rule, field, message string }
 
 func findings(t *testing.T) []finding {

@@ -20,13 +20,15 @@ var (
 	answeringFunction = regexp.MustCompile(`^\s*// [\w.()*]+ answers\b`)
 	// turnedPhrases have to be read twice: "except for", "any client", "Defaults to nil", "logs".
 	turnedPhrases = regexp.MustCompile(`//.*(\b[Bb]ut f[o]r\b|\b[Aa]ny[b]ody\b|\bis told o[f]\b|\b[Tt]he default is (no[b]ody|nothing)\b)`)
-	comment       = regexp.MustCompile(`^\s*//`)
+	// translatedPhrases are word for word from another language: "returns", "holds", "one of them", "the previous".
+	translatedPhrases = regexp.MustCompile(`//(\s+[\w.]+ (is|are) w[h]at |.*\b(of w[h]ich|is t[o]ld|the f[o]rmer|goes b[e]fore|for w[a]nt of|it is not k[n]own|st[a]nds for|in its m[i]dst)\b)`)
+	comment           = regexp.MustCompile(`^\s*//`)
 )
 
 func TestWordsAreThoseOfTheKubernetesDocumentation(t *testing.T) {
 	for _, text := range []string{
 		"Some" + "body waits.", "who" + "ever waits,", "It is made an" + "ew.\n", "a\n\n\t// Of answers the state.\n",
-		"\t// Ready says why.\n", "// all but" + " for one", "x() // is told" + " of it",
+		"\t// Ready says why.\n", "// all but" + " for one", "x() // is to" + "ld of it", "// Row is wh" + "at it costs.", "// pods, of wh" + "ich one is new",
 	} {
 		if len(vague("controllers/x.go", text)) != 1 {
 			t.Errorf("%q passes: the search is broken", text)
@@ -63,7 +65,8 @@ func vague(file, text string) []string {
 	before := ""
 	for line := range strings.Lines(text) {
 		begins := goFile && !comment.MatchString(before)
-		if vagueWords.MatchString(line) || begins && docstring.MatchString(line) || phrases && turnedPhrases.MatchString(line) {
+		if vagueWords.MatchString(line) || begins && docstring.MatchString(line) || phrases && turnedPhrases.MatchString(line) ||
+			goFile && translatedPhrases.MatchString(line) {
 			found = append(found, strings.TrimSpace(line))
 		}
 		before = line

@@ -25,8 +25,8 @@ import (
 
 const kruise = "apps.kruise.io/v1alpha1"
 
-// A kind of rebootPolicies.workloads is restarted by its pod template. OpenKruise itself does not run without its webhooks: what
-// stands for its controller is cloneSets.
+// A kind of rebootPolicies.workloads is restarted by its pod template. OpenKruise itself does not run without its webhooks:
+// cloneSets replaces its controller.
 func TestAKindOfTheConfiguration(t *testing.T) {
 	s := newSuite(t)
 	s.Must(s.Client.Create(t.Context(), s.Object(`{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRole, metadata: {name: fairlead-workloads}, rules: [

@@ -250,7 +250,7 @@ func noPods(s *suite) {
 	}
 }
 
-// aTemplateOfADeployment is what a Rollout with workloadRef runs. The Deployment has no pods, and is not restarted.
+// aTemplateOfADeployment is a Rollout with workloadRef. The Deployment has no pods, and is not restarted.
 func aTemplateOfADeployment(s *suite) {
 	s.secret("first")
 	s.Make(`{apiVersion: apps/v1, kind: Deployment, metadata: {name: web}, spec: {replicas: 0, selector: {matchLabels: {app: web}},

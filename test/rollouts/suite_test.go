@@ -40,7 +40,7 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(tests.Main(m)) }
 
-// suite is what a test has of the cluster: a namespace of its own.
+// suite is the namespace of one test.
 type suite struct{ framework.Test }
 
 func newSuite(t *testing.T) *suite {

@@ -29,7 +29,7 @@ const (
 	memory = 2 * time.Second
 )
 
-// published is what the API server is told to trust, at one moment.
+// published holds the CA bundles of the API server at one moment.
 type published struct {
 	at time.Time
 	// bundles by where they stand.

@@ -19,7 +19,7 @@ const (
 	lostWithin = time.Minute
 )
 
-// rollOut replaces every replica: a new one is ready before an old one is told to stop.
+// rollOut replaces every replica: a new one is ready before an old one gets SIGTERM.
 func rollOut(ctx context.Context, a *attempt) error {
 	old := a.running()
 	for _, r := range old {
@@ -74,7 +74,7 @@ func killReconcilers(ctx context.Context, a *attempt) error {
 			return err
 		}
 	}
-	a.note("%d leaders killed, none of which served webhooks", rounds)
+	a.note("%d leaders killed, and none of them served webhooks", rounds)
 	return nil
 }
 

@@ -5,7 +5,7 @@ package soak
 
 import "slices"
 
-// role is what a replica does.
+// role is the duty of a replica.
 type role int
 
 const (

@@ -210,7 +210,7 @@ func (a *attempt) sent(ctx context.Context, want int) error {
 	return nil
 }
 
-// row is what the load met. Where the control plane stayed, it had no reason to be unavailable.
+// row returns the result of the load. Where the control plane stayed, it had no reason to be unavailable.
 func (a *attempt) row(s scenario) Row {
 	sum := a.counters.Sum()
 	row := Row{

@@ -79,7 +79,7 @@ type site struct {
 func openSite(ctx context.Context, o Options, sc scenario) (*site, error) {
 	operator := framework.Outside
 	if o.Operator != "" {
-		operator = framework.Shipped // of which nothing is built
+		operator = framework.Shipped // nothing of it is built
 	}
 	opened, err := framework.Open(ctx, framework.Options{Root: o.Root, Operator: operator, Cluster: cluster.Options{Nodes: sc.nodes}})
 	if err != nil {

@@ -15,7 +15,7 @@ const (
 // fraction of it.
 const lightWork = 1 << 20
 
-// weight is what determines the cost of a body, counted without parsing its JSON.
+// weight is the cost of decoding a body: its bytes and its values, counted without parsing its JSON.
 type weight struct{ bytes, values int64 }
 
 // signs are the characters before or after a value or a name. They count within strings too, since a string may hold

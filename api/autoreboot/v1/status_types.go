@@ -317,8 +317,8 @@ type InFlightRestart struct {
 	// +optional
 	Refusal *Refusal `json:"refusal,omitempty"`
 
-	// message is what is known of the record's message before the end, such as that the restart is for new content. It is
-	// absent if there is nothing to say.
+	// message is the record's message so far, such as that the restart is for new content. It is absent if there is nothing to
+	// say.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512

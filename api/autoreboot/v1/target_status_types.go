@@ -31,8 +31,8 @@ type TargetStatus struct {
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 
-	// baselines are what the target was last restarted for, or what existed when the policy first selected it. A source
-	// that differs from its baseline requires a restart.
+	// baselines are the contents that the target was last restarted for, or that existed when the policy first selected it. A
+	// source that differs from its baseline requires a restart.
 	//
 	// +kubebuilder:validation:MaxItems=64
 	// +listType=atomic
@@ -79,7 +79,7 @@ type TargetStatus struct {
 	Attempts int32 `json:"attempts,omitempty"`
 }
 
-// Baseline is what one trigger observed of one source.
+// Baseline is the content of one source that a trigger last restarted the target for, or first observed.
 type Baseline struct {
 	// trigger is the name of the trigger. RestartNow means the annotation.
 	//

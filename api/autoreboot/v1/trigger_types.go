@@ -5,7 +5,7 @@ package v1
 
 import "github.com/fairlead-dev/fairlead/api/common"
 
-// TriggerType is what a trigger watches.
+// TriggerType selects the observation that a trigger makes.
 //
 // +kubebuilder:validation:Enum=ConfigChange;CertificateRenewal;Probe;Schedule;PodAge;EndpointsChange
 type TriggerType string

@@ -65,7 +65,7 @@ type Victim struct {
 	// +optional
 	ReadyBefore int32 `json:"readyBefore,omitempty"`
 
-	// outcome is what happened to the pod.
+	// outcome is the result for the pod, such as Evicted or Spared.
 	//
 	// +optional
 	Outcome VictimOutcome `json:"outcome,omitempty"`

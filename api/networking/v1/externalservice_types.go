@@ -19,8 +19,8 @@ const FailbackNowAnnotation = "networking.fairlead.dev/failback-now"
 // Service. A Service that was not made for an ExternalService is never taken over.
 const AdoptServiceAnnotation = "networking.fairlead.dev/adopt-service"
 
-// NetworkPolicyTrialLabel is what pods need, besides the labels of spec.networkPolicy.podSelector, to be selected while
-// spec.networkPolicy.dryRun is true. Its value is "true".
+// NetworkPolicyTrialLabel is a label that the NetworkPolicy also requires of pods while spec.networkPolicy.dryRun is true,
+// besides the labels of spec.networkPolicy.podSelector. Its value is "true".
 const NetworkPolicyTrialLabel = "networking.fairlead.dev/network-policy-trial"
 
 // ExternalService publishes something outside the cluster as a Service of the same name and

@@ -5,7 +5,7 @@ package rotation
 
 import "time"
 
-// Propagation is whether the CA bundle was observed in the places that clients read it from.
+// Propagation is the state of the CA bundle in the places that clients read it from.
 type Propagation int
 
 const (
@@ -25,7 +25,7 @@ type State struct {
 	// ahead must not shorten a delay.
 	Since time.Time
 
-	// Observed is whether the root that signs was observed everywhere before.
+	// Observed means that the root that signs was observed everywhere before.
 	Observed bool
 }
 
@@ -33,23 +33,23 @@ type State struct {
 type Facts struct {
 	Now time.Time
 
-	// Due is whether there is a reason for another root.
+	// Due means that there is a reason for another root.
 	Due bool
 
 	// Propagation is of the current bundle.
 	Propagation Propagation
 
-	// Unobservable is whether the places cannot be read at all, so that delays decide instead.
+	// Unobservable means that the places cannot be read at all, so that delays decide instead.
 	Unobservable bool
 
 	// Expiry is when the root that signs expires.
 	Expiry time.Time
 
-	// FormerExpiry is when the last of the former roots expires; zero where none is trusted.
+	// FormerExpiry is when the last of the previous roots expires. It is zero if none is trusted.
 	FormerExpiry time.Time
 }
 
-// Delays are how long to wait for what cannot be observed.
+// Delays are the waiting times for states that cannot be observed.
 type Delays struct {
 	// Overlap is how long a bundle takes to reach all clients where these cannot be observed.
 	Overlap time.Duration
@@ -69,7 +69,7 @@ type Decision struct {
 	// Event is the event that is due; empty where none is.
 	Event Event
 
-	// CheckBundle is whether reading the bundle's places would help.
+	// CheckBundle means that reading the bundle's places would help.
 	CheckBundle bool
 
 	// RecheckAt is when to decide again if nothing happens before; zero where only an event helps.

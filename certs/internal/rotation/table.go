@@ -15,7 +15,7 @@ const (
 	Observed Phase = "Observed"
 	// Signing lasts while replicas learn that the next root signs.
 	Signing Phase = "Signing"
-	// Retiring lasts until every certificate of the former root has expired.
+	// Retiring lasts until every certificate of the previous root has expired.
 	Retiring Phase = "Retiring"
 )
 
@@ -37,7 +37,7 @@ const (
 	Settled Event = "Settled"
 	// ReplicasSynced means that replicas have had the time to learn which root signs.
 	ReplicasSynced Event = "ReplicasSynced"
-	// FormerExpired means that every certificate that the former root may have signed has expired.
+	// FormerExpired means that every certificate that the previous root may have signed has expired.
 	FormerExpired Event = "FormerExpired"
 	// Expired means that the root that signs expired before the next one was observed everywhere.
 	Expired Event = "Expired"
@@ -57,7 +57,7 @@ const (
 	PromoteUnobserved Effect = "PromoteUnobserved"
 	// MarkObserved records that clients trust the root that signs.
 	MarkObserved Effect = "MarkObserved"
-	// DropFormer ends the trust in the former root.
+	// DropFormer ends the trust in the previous root.
 	DropFormer Effect = "DropFormer"
 )
 

@@ -22,7 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/pemfile"
 )
 
-// client is where an API server finds a webhook, and whom it trusts there.
+// client is an API server's client configuration of a webhook: its address and its CA bundle.
 type client struct {
 	object             string // that holds it
 	webhook            string // its name, where the object has several

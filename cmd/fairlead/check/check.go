@@ -32,7 +32,7 @@ type Options struct {
 	Dynamic    dynamic.Interface
 	// Namespace is the one in which objects are created by a dry run; required. The webhooks must look at it.
 	Namespace string
-	// OperatorNamespace is that of the operator. Defaults to the one that the CRDs name, or else the one that has
+	// OperatorNamespace is the namespace of the operator. Defaults to the one that the CRDs name, or else the one that has
 	// its Deployments.
 	OperatorNamespace string
 	// Dial connects to the Service of the webhooks, to see the certificate that is served. Defaults to none, since

@@ -380,7 +380,7 @@ func TestEachOfManyDeploymentsIsCheckedAndTheirRightsOnce(t *testing.T) {
 	}
 	w.more = true
 	if got := text(t, w.run(t)); !strings.Contains(got, "unchecked: Deployments labeled app.kubernetes.io/name=fairlead: there are more than the 100 that are checked") {
-		t.Errorf("of more Deployments nothing is told:\n%s", got)
+		t.Errorf("the other Deployments are not reported:\n%s", got)
 	}
 }
 
@@ -462,7 +462,7 @@ func TestEachDefectIsTold(t *testing.T) {
 		"an admission policy in the place of webhooks": {func(_ *testing.T, w *world) {
 			w.mutating[3].Webhooks[0].FailurePolicy = ptr.To(admissionregistrationv1.Ignore)
 			w.created = policyRefuses
-		}, "warning: ChaosPod at v1: Fairlead's admission policies refuse the sample for this user, so that it is not seen"},
+		}, "warning: ChaosPod at v1: Fairlead's admission policies refuse the sample for this user, so the check cannot tell"},
 		"a user of few rights": {func(_ *testing.T, w *world) {
 			w.created = func(*unstructured.Unstructured) error {
 				return apierrors.NewForbidden(schema.GroupResource{}, "", errors.New(`admission webhook "chaospod.validate.fairlead.dev" denied the request: no`))
@@ -640,7 +640,7 @@ func TestTheSamplesAreValidAndCompleteForEachServedVersion(t *testing.T) {
 		}
 	}
 	if seen != len(samples) {
-		t.Errorf("%d samples, of which %d are of a served version", len(samples), seen)
+		t.Errorf("%d samples, and %d of a served version", len(samples), seen)
 	}
 }
 

@@ -165,7 +165,7 @@ func (r *run) refused(result Result, d definition, err error) Result {
 		// The API server evaluates these behind the mutating webhooks and before the validating ones.
 		result.Status, result.Message = OK, "the mutating webhook responds; Fairlead's admission policies refuse the sample for this user"
 		if r.ignored(d) {
-			result.Status, result.Message = Warning, "Fairlead's admission policies refuse the sample for this user, so that it is not seen whether the webhooks respond"
+			result.Status, result.Message = Warning, "Fairlead's admission policies refuse the sample for this user, so the check cannot tell whether the webhooks respond"
 			result.Remedy = "check as a user who may delete and evict pods and patch workloads" + in(r.options.Namespace)
 		}
 	case apierrors.IsNotFound(err):

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet"
 )
 
-// installation is what was found in the cluster.
+// installation holds the objects of Fairlead that were found in the cluster.
 type installation struct {
 	namespace   string       // of the operator
 	definitions []definition // of the kinds that the operator has
@@ -141,15 +141,15 @@ func in(namespace string) string {
 	return " in namespace " + namespace
 }
 
-// configurationOf is what the arguments of a Deployment and the ConfigMap that it mounts say. Where these cannot
-// be read, that is told, and the arguments alone count.
+// configurationOf returns the configuration from a Deployment's arguments and the ConfigMap that it mounts. If the ConfigMap
+// cannot be read, it adds a result and returns the configuration of the arguments alone.
 func (r *run) configurationOf(ctx context.Context, d *appsv1.Deployment, container *corev1.Container) *options.Configuration {
 	configuration, err := installed.Configuration(d, container, func(name string) (*corev1.ConfigMap, error) {
 		return r.options.Kubernetes.CoreV1().ConfigMaps(d.Namespace).Get(ctx, name, metav1.GetOptions{})
 	})
 	if err != nil {
 		r.add(CheckDeployment, "Deployment "+d.Namespace+"/"+d.Name, Unchecked, "its configuration could not be read: "+brief(err),
-			"grant get on configmaps"+in(d.Namespace)+", or use the fairlead command of the operator's version; defaults are taken")
+			"grant get on configmaps"+in(d.Namespace)+", or use the fairlead command of the operator's version; the check assumes the defaults")
 	}
 	return configuration
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
-// checkKinds separates the CRDs of the kinds that the operator has from the others, of which no object of its own may be left.
-// That a CRD of another kind cannot be read, or does not exist, is no finding.
+// checkKinds separates the CRDs of the operator's kinds from the others. No object of another kind may be left in the
+// installation's namespaces. It reports nothing if a CRD of another kind is absent or cannot be read.
 func (r *run) checkKinds(ctx context.Context) {
 	configuration := options.Default() // where there is no Deployment
 	for i, d := range r.deployments {

@@ -15,9 +15,9 @@ import (
 // Status is the outcome of one check.
 type Status string
 
-// A check that Failed names what does not work. A Warning is about what works, and should be looked at.
-// Unchecked is what this user may not read, or what the API server did not answer. Skipped is what does not apply
-// to this installation, or what only a user with more rights, or a pod of the cluster, can see.
+// The statuses of a check. Failed: something does not work. Warning: it works, but look at it. Unchecked: the user may not read
+// it, or the API server did not answer. Skipped: it does not apply to this installation, or only a user with more rights or a
+// pod of the cluster can see it.
 const (
 	OK        Status = "ok"
 	Warning   Status = "warning"
@@ -46,9 +46,9 @@ type Result struct {
 	// Object is the kind and the name of what was checked.
 	Object string `json:"object"`
 	Status Status `json:"status"`
-	// Message is what was found.
+	// Message describes the finding.
 	Message string `json:"message"`
-	// Remedy is what to do; empty where nothing is to be done.
+	// Remedy is the action to take. It is empty if none is needed.
 	Remedy string `json:"remedy,omitempty"`
 }
 
@@ -63,7 +63,7 @@ func (r Result) String() string {
 
 // Report is the outcome of all checks.
 type Report struct {
-	// Namespace is that of the operator; empty where it was not found.
+	// Namespace is the operator's. It is empty if no operator was found.
 	Namespace string `json:"namespace,omitempty"`
 	// Kinds are those that the operator has, in words; empty where it was not found.
 	Kinds   string   `json:"kinds,omitempty"`

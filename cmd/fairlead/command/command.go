@@ -78,7 +78,7 @@ func Execute(args []string, o Options) int {
 	return 0
 }
 
-// rootCommand returns the command of which all others are parts.
+// rootCommand returns the root of all commands.
 func rootCommand(o Options) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "fairlead",

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/request"
 )
 
-// k9sPlugins are what k9s reads, strictly.
+// k9sPlugins has the fields that k9s reads, strictly.
 type k9sPlugins struct {
 	Plugins map[string]struct {
 		ShortCut    string   `json:"shortCut"`

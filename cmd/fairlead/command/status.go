@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 )
 
-// inspectWide is what --output of status may be besides.
+// inspectWide is an additional value of status's --output.
 const inspectWide = "wide"
 
 var statusFormats = []string{inspectText, inspectWide, inspectJSON, inspectYAML}

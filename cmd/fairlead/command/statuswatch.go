@@ -32,7 +32,7 @@ func (f *statusFlags) follow(
 	live, err := inspect.Follow(ctx, from, namespace, func() {
 		select {
 		case changed <- struct{}{}:
-		default: // it is told already
+		default: // already notified
 		}
 	})
 	if err != nil {
@@ -106,7 +106,7 @@ func linesOf(status *inspect.Status, allNamespaces bool) map[string]string {
 	return lines
 }
 
-// differences returns a line for each name of which something else is shown now, in their order.
+// differences returns a line for each name whose shown value differs, in the order of the names.
 func differences(before, now map[string]string) (lines []string) {
 	all := maps.Clone(before)
 	maps.Copy(all, now)

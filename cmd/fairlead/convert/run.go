@@ -20,7 +20,7 @@ var ErrInput = errors.New("input")
 type Request struct {
 	// Paths are files, folders, and Stdin; at least one.
 	Paths []string
-	// Stdin is what Stdin reads.
+	// Stdin is the source of input for the file name Stdin.
 	Stdin io.Reader
 	// Out takes the converted text, or with Check what is not at the version. Messages takes notes
 	// and failures, one to a line.
@@ -32,7 +32,7 @@ type Request struct {
 	AllowEmpty bool
 }
 
-// ErrFound is that objects could not be converted, or that Check found some at another version.
+// ErrFound means that objects could not be converted, or that Check found some at another version.
 var ErrFound = errors.New("found")
 
 // Run converts files. An error is ErrFound or ErrInput; what was wrong with each object is written

@@ -3,9 +3,8 @@
 
 // Package elect runs a command only while this process holds a Lease.
 //
-// Package leaderelection acquires and renews the Lease. This package adds what no context can do, to end
-// another process in time. Two processes do that, each of which also ends the command where the other one is
-// stopped or killed:
+// Package leaderelection acquires and renews the Lease. This package adds what no context can do, to end another process in
+// time. Two processes do that. Each also ends the command if the other one is stopped or killed:
 //
 //   - The guard starts the command, as its child. It gets the times by which the command must have ended with
 //     each renewal, sends SIGTERM at the renew deadline and SIGKILL a grace later, and kills the command at once

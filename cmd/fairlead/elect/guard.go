@@ -28,8 +28,7 @@ const wakeInterval = 200 * time.Millisecond
 // requestPipe is the file descriptor from which the guard reads requests.
 const requestPipe = 3
 
-// request is what the process that renews the Lease sends to the guard: the times of the last renewal, or a
-// signal.
+// request is a message from the process that renews the Lease to the guard: the times of the last renewal, or a signal.
 type request struct {
 	// TerminateAt and KillAt are when the command gets SIGTERM and SIGKILL, by leaderelection.SinceBoot.
 	TerminateAt, KillAt time.Duration
@@ -37,7 +36,7 @@ type request struct {
 	Signal syscall.Signal
 }
 
-// action is what to do with the command.
+// action is the guard's decision about the command.
 type action int
 
 const (
@@ -100,7 +99,7 @@ func GuardMain(logger logr.Logger, args []string) (int, error) {
 func startCommand(path string, argv []string) (*os.Process, <-chan int, error) {
 	// The kernel kills the command when the thread that started it ends: golang/go#27505.
 	runtime.LockOSThread()
-	command, err := os.StartProcess(path, argv, &os.ProcAttr{ //nolint:gosec // to run what it is told is its purpose
+	command, err := os.StartProcess(path, argv, &os.ProcAttr{ //nolint:gosec // its purpose is to run the command of its user
 		Files: []*os.File{os.Stdin, os.Stdout, os.Stderr},
 		// A session of its own is a process group of its own that may read from the terminal of elect.
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},

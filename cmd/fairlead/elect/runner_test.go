@@ -19,8 +19,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/pauses/pausetest"
 )
 
-// The durations that the tests use, and so long that a busy machine loses no Lease by itself: how long others
-// wait, and how long after a renewal the command is told to end and is killed.
+// The durations of the tests, long enough that a busy machine loses no Lease by itself: how long others wait, and how long
+// after a renewal the command gets SIGTERM and SIGKILL.
 const (
 	lease    = 12 * time.Second
 	renewal  = 5 * time.Second

@@ -115,7 +115,7 @@ type candidate struct {
 	ended   chan struct{}
 }
 
-// output is what a process wrote, to be read while it runs.
+// output is the output of a process, which can be read while it runs.
 type output struct {
 	mu   sync.Mutex
 	text bytes.Buffer

@@ -103,7 +103,7 @@ func full(kind string, i int) client.Object {
 
 // pagesOf are the lists that an API server sends of a kind, by their continue token: in Protobuf of its own kinds, and in JSON of others.
 func pagesOf(b testing.TB, k kind, many int, to map[string][]byte) {
-	if k.ofCluster || k.isOptional() { // of which a cluster has few
+	if k.ofCluster || k.isOptional() { // a cluster has few of them
 		to[k.resource] = []byte(`{"items": []}`)
 		return
 	}

@@ -94,8 +94,8 @@ func (r *reader) addLists(config *rest.Config, connection *http.Client) error {
 	return nil
 }
 
-// List reads a page. That of a kind of Fairlead arrives as JSON, of which the decoder of client-go reads each byte three times:
-// here it is decoded once, while it arrives. The other kinds arrive as Protobuf.
+// List reads a page. For a kind of Fairlead it requests JSON and decodes each byte once, while the response arrives;
+// client-go's decoder reads each byte three times. Other kinds are requested as Protobuf.
 func (r *reader) List(ctx context.Context, list client.ObjectList, options ...client.ListOption) error {
 	from, isOwned := r.lists[reflect.TypeOf(list)]
 	if !isOwned {

@@ -30,14 +30,14 @@ type Finding struct {
 	// Since is when it became so, and Until when it ends at the latest, or next may.
 	Since *metav1.Time `json:"since,omitempty"`
 	Until *metav1.Time `json:"until,omitempty"`
-	// Message is what was observed, in the words of the operator.
+	// Message describes the observation. It is the operator's own text.
 	Message string `json:"message,omitempty"`
 	// Meaning explains the reason.
 	Meaning string `json:"meaning,omitempty"`
 	Remedy  string `json:"remedy,omitempty"`
 	// Override names the command that overrides it, or states that none does. It is empty where nothing waits.
 	Override string `json:"override,omitempty"`
-	// Because are the reasons of an object that this one waits for.
+	// Because explains the objects that this one waits for.
 	Because []Explanation `json:"because,omitempty"`
 }
 
@@ -49,7 +49,7 @@ type Explanation struct {
 	Findings []Finding `json:"findings,omitempty"`
 	// Related are the objects that this one needs, and those that need it.
 	Related []Related `json:"related,omitempty"`
-	// Unread is what could not be read, so that nothing is said of it.
+	// Unread lists the resources that could not be read. Nothing is reported about them.
 	Unread []Unread `json:"unread,omitempty"`
 }
 
@@ -125,7 +125,8 @@ func summary(o *Object) string {
 	return summaries[o.Health]
 }
 
-// normal are the conditions and states of which nothing is said, as nothing is to be told. Stalled and Reconciling are absent then.
+// normal lists, for each condition, the statuses that need no finding. Stalled and Reconciling are not listed: they are absent
+// when all is well.
 var normal = map[string][]metav1.ConditionStatus{
 	"Ready": {metav1.ConditionTrue}, "Resolved": {metav1.ConditionTrue}, "Healthy": {metav1.ConditionTrue},
 	"FailedOver": {metav1.ConditionFalse}, "FaultInjected": {metav1.ConditionFalse}, "Waiting": {metav1.ConditionFalse},

@@ -104,7 +104,7 @@ func traffic(service *v1.ExternalService, endpoint *v1.EndpointStatus, a *v1.Add
 	active, fault := service.Status.ActivePriority, service.Status.Fault
 	switch {
 	case spec == nil:
-		return "not ready, as the spec has no such endpoint any more"
+		return "not ready: the spec no longer has the endpoint"
 	case a.Reason == v1.ProbeDenied:
 		return "not published, as the egress policy refuses it"
 	case spec.State != nil && *spec.State == v1.EndpointDrained:

@@ -33,7 +33,7 @@ func (p *published) lacks(address string) bool {
 	return ip.Is4() != (p.families[0] == corev1.IPv4Protocol)
 }
 
-// familyRemedy is what helps an endpoint that has no address of a family of the Service.
+// familyRemedy returns the remedy for an endpoint without an address of a family of the Service.
 func (p *published) familyRemedy() string {
 	if p == nil || len(p.families) != 1 {
 		return "Give the endpoint an address of a family that the Service has (its spec.ipFamilies), or a name that has one."
@@ -45,7 +45,8 @@ func (p *published) familyRemedy() string {
 	return remedy + " If the cluster has got both families after the Service was created, set spec.service.ipFamilyPolicy to RequireDualStack."
 }
 
-// leftOut are the endpoints of which something is not published since the Service lacks its family.
+// leftOut returns a finding for each endpoint that has an address of a family which the Service lacks. Such addresses are not
+// published.
 func (p *published) leftOut(service *v1.ExternalService) (found []Finding) {
 	for i := range service.Spec.Endpoints {
 		endpoint := &service.Spec.Endpoints[i]
@@ -81,7 +82,7 @@ func hasNoneOfTheService(service *v1.ExternalService, endpoint *v1.Endpoint) boo
 	})
 }
 
-// addressRemedy is what helps an ExternalService that has no address to publish: what each of its endpoints lacks.
+// addressRemedy returns the remedy for an ExternalService that has no address to publish. It names what each endpoint lacks.
 func (p *published) addressRemedy(service *v1.ExternalService) string {
 	var all []string
 	for i := range service.Spec.Endpoints {

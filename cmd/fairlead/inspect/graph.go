@@ -23,7 +23,7 @@ type Object struct {
 	// Source is the object as it was read; nil where it was not.
 	Source client.Object
 	Health Health
-	// Said is what the health was judged by, such as a reason. It may be empty.
+	// Said explains Health, for example a condition's reason. It may be empty.
 	Said string
 	// Needs are the objects that this one refers to, and NeededBy those that refer to it.
 	Needs, NeededBy []Relation
@@ -31,12 +31,12 @@ type Object struct {
 
 // Relation is an edge of the Graph.
 type Relation struct {
-	// Role is what the object is to the other, such as "gate database".
+	// Role describes Object as seen from the other end of the edge, such as "gate database".
 	Role   string
 	Object *Object
 }
 
-// Graph is what refers to what.
+// Graph holds the objects of a Snapshot and the references between them.
 type Graph struct {
 	// Objects are in the order of their kinds, namespaces and names.
 	Objects []*Object
@@ -182,7 +182,7 @@ const (
 	roleDeclares = "depends on"
 )
 
-// inverse is what an object is to the one that names it.
+// inverse returns the role seen from the referenced object: "restarted by" for "restarts".
 func (r Relation) inverse() string {
 	switch r.Role {
 	case roleMadeBy:

@@ -36,7 +36,7 @@ const (
 	Healthy     Health = "Healthy"
 )
 
-// state is what the status of an object says.
+// state holds the conditions and the observed generation of an object's status.
 type state struct {
 	conditions         []metav1.Condition
 	observedGeneration int64

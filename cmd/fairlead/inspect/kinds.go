@@ -81,7 +81,7 @@ const Rollout = argorollouts.Kind
 // isOptional reports whether a cluster need not have the kind.
 func (k kind) isOptional() bool { return k.Kind == Rollout }
 
-// Secret is a kind of which metadata alone is read, and only where it is named.
+// Secret is a kind whose metadata alone is read, and only for Secrets that another object names.
 const Secret = "Secret"
 
 var secrets = kind{
@@ -104,7 +104,7 @@ const SecretProviderClass = "SecretProviderClass"
 
 var secretProviderClasses = kind{Kind: SecretProviderClass, resource: "secretproviderclasses", group: secretsstore.GroupVersion}
 
-// sources are what pods refer to.
+// sources lists the kinds that a pod template can refer to.
 var sources = []kind{secrets, configMaps, secretProviderClasses}
 
 // groupResource is the name of the resource, as in rights and of a CRD.

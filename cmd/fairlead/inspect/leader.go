@@ -29,7 +29,7 @@ var leases = kind{
 	list:   func() client.ObjectList { return &coordinationv1.LeaseList{} },
 }
 
-// Leader is who reconciles by one Deployment of the operator.
+// Leader is the replica that reconciles, for one Deployment of the operator.
 type Leader struct {
 	// Lease is the namespace and name; empty where the replicas elect none.
 	Lease string `json:"lease,omitempty"`
@@ -79,9 +79,9 @@ func ReadLeaders(ctx context.Context, from client.Reader, operatorNamespace stri
 		switch {
 		case unread != nil:
 			l.Unread = append(l.Unread, *unread)
-		case leader.Since == nil && !leader.Leads: // there is no Lease, and it is not known whether there should be
+		case leader.Since == nil && !leader.Leads: // no Lease and no Deployment: the operator may not run, or run elsewhere
 			l.Unread = append(l.Unread, Unread{Resource: resourceOf(name), IsBeyond: true,
-				Message: "there is none, so that it is not known whether an operator reconciles: give its namespace with --operator-namespace"})
+				Message: "not found, so the command cannot tell whether an operator reconciles: give its namespace with --operator-namespace"})
 		default:
 			leader.Remedy = remedyOf(leader.Leads, "See why no pod of the operator in namespace "+name.Namespace+" leads.")
 			l.All = append(l.All, leader)
@@ -147,7 +147,7 @@ func readLeader(
 			leader.Message = "no replica has led yet: there is no Lease " + leader.Lease
 			return leader, nil
 		case err != nil: // few users may read the namespace of the operator
-			return leader, &Unread{Resource: resourceOf(name), Message: words(err, leases, "get", name.Namespace) + "; until then it is not known whether an operator reconciles", IsBeyond: true}
+			return leader, &Unread{Resource: resourceOf(name), Message: words(err, leases, "get", name.Namespace) + "; without it, the command cannot tell whether an operator reconciles", IsBeyond: true}
 		}
 		tenure := installation.TenureOf(&lease, election, by.Now())
 		leader.Holder, leader.Leads = tenure.Holder, tenure.Holder != ""
@@ -191,7 +191,8 @@ func operatorDeployments(ctx context.Context, from client.Reader, namespace stri
 	return slices.DeleteFunc(list.Items, func(d appsv1.Deployment) bool { return installation.Manager(&d) == nil }), nil
 }
 
-// configurationOf is what a Deployment of the operator configures. Where the error is not nil, its arguments alone count.
+// configurationOf returns the configuration of an operator's Deployment. If it returns an error, the configuration comes from
+// the Deployment's arguments alone.
 func configurationOf(ctx context.Context, from client.Reader, d *appsv1.Deployment) (*options.Configuration, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
@@ -215,7 +216,8 @@ func (g *Graph) SetLeaders(l Leaders) {
 	}
 }
 
-// leaderless returns who should reconcile an object of Fairlead where no replica does; nil where one does or it is not known.
+// leaderless returns the Leader that should reconcile an object of Fairlead but does not. It returns nil if one does, or if
+// that is unknown.
 func (g *Graph) leaderless(of Key) (lacking *Leader) {
 	if !kindOf(of.Kind).isOwned {
 		return nil
@@ -285,7 +287,7 @@ func (l *Live) FollowLeaders(ctx context.Context, operatorNamespace string, by c
 	}()
 }
 
-// said is what is shown of Leaders.
+// said returns the sentences about replicas that do not lead and about what could not be read.
 func said(l Leaders) (all []string) {
 	for _, lacking := range Lacking(l.All) {
 		all = append(all, lacking.Sentence())
@@ -303,7 +305,7 @@ func (l *Live) Leaders() Leaders {
 	return l.leaders
 }
 
-// Graph is that of the Snapshot, with the Leaders.
+// Graph returns the Graph of the Snapshot, with the Leaders.
 func (l *Live) Graph() *Graph {
 	g := New(l.Snapshot())
 	g.SetLeaders(l.Leaders())

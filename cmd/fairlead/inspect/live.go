@@ -31,7 +31,7 @@ const (
 	watchSeconds int64 = 600
 )
 
-// Live is what a user can see, which a watch of each kind keeps current.
+// Live holds the objects that a user can read. A watch of each kind keeps them current.
 type Live struct {
 	from      client.WithWatch
 	namespace string
@@ -181,7 +181,8 @@ func (l *Live) fail(f *followed, err error) {
 	})
 }
 
-// Snapshot is what was read last. Of objects that can be read no longer it says so.
+// Snapshot returns the objects as they were read last. If a kind can no longer be read, the Snapshot marks its objects as
+// stale.
 func (l *Live) Snapshot() *Snapshot {
 	l.mu.Lock()
 	defer l.mu.Unlock()

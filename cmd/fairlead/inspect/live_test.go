@@ -83,7 +83,7 @@ func used() uint64 {
 	return memory.HeapAlloc
 }
 
-// fairlead ui is to take less than 200 MiB for 10,000 objects of each of six kinds, 56 of which it takes for none: see
+// fairlead ui is to take less than 200 MiB for 10,000 objects of each of six kinds. Without objects it takes 56 MiB: see
 // docs/decisions/performance.md.
 func TestTheMemoryOfAnObjectThatIsFollowedIsBounded(t *testing.T) {
 	const many, maxObject, maxModel, maxGarbage = 2000, 1300, 600, 1000

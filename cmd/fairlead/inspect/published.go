@@ -20,12 +20,13 @@ var (
 	slicesOf = kind{Kind: "EndpointSlice", resource: "endpointslices", group: discoveryv1.SchemeGroupVersion}
 )
 
-// published is what the Service of an ExternalService and its EndpointSlices say. A client reaches an address at those ports of
-// the Service whose name a slice has that lists the address as ready.
+// published holds the Service of an ExternalService and its EndpointSlices. An address is reachable at a port of the Service if
+// a slice that lists the address as ready has a port of that name.
 type published struct {
 	isUnread  bool
 	noService bool
-	// families are the Service's; nil where they are not known or do not matter. isSingleStack: it is to have one alone.
+	// families are those of the Service; nil if unknown or irrelevant. isSingleStack means that the Service must have exactly
+	// one.
 	families      []corev1.IPFamily
 	isSingleStack bool
 	// ports are the names of the Service's.
@@ -94,7 +95,7 @@ func canonical(address string) string {
 	return address
 }
 
-// asReady is that an address is published as ready by its status.
+// asReady describes an address that is published as ready by its status.
 const asReady = "published as ready"
 
 // traffic returns whether an address takes traffic. By its status it does where that is asReady, and otherwise it does not, for

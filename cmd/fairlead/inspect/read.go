@@ -39,18 +39,18 @@ const (
 	maxWords = 500
 )
 
-// Unread is what could not be read, and why.
+// Unread is a resource that could not be read, with the reason.
 type Unread struct {
 	Resource string `json:"resource"`
 	Message  string `json:"message"`
 	// IsBeyond: the user named a namespace, and may not read this kind, which has none. The exit code is 0.
 	IsBeyond bool `json:"-"`
-	// isMissing: a cluster need not have the kind, and does not have it, or may not: without a right to a kind, the API server
-	// does not tell whether it is there.
+	// isMissing means that an optional kind is not installed, or that the user may not read it. The API server reports both
+	// alike: it does not reveal whether a forbidden kind exists.
 	isMissing bool
 }
 
-// unreadOf is what could not be read of a kind.
+// unreadOf returns the Unread for an error from a verb on a kind.
 func unreadOf(k kind, err error, verb, namespace string) Unread {
 	isAbsent, isForbidden := k.isOptional() && isNotInstalled(err), apierrors.IsForbidden(err)
 	return Unread{
@@ -68,13 +68,13 @@ func HasErrors(all []Unread) bool {
 	return slices.ContainsFunc(all, func(u Unread) bool { return !u.IsBeyond })
 }
 
-// Snapshot is what a user can see at about one moment.
+// Snapshot holds the objects that a user can read, read at about the same time.
 type Snapshot struct {
 	Objects []client.Object
 	Unread  []Unread
 	// namespace that was asked for; all where it is empty.
 	namespace string
-	// stale are kinds of which the objects are as they were read before, each with a sentence about it.
+	// stale maps a kind to a sentence about it, if its objects come from an earlier read.
 	stale map[string]string
 	// namespaces are labels by name, as far as they were read.
 	namespaces map[string]labels.Set
@@ -266,7 +266,7 @@ func besides(object client.Object) []kind {
 			return k.Kind == ClusterRebootPolicy
 		case ExternalService: // policies and workloads depend on it
 			return k.Kind == ExternalService || k.Kind == ChaosPod || k.Kind == ClusterRebootPolicy
-		case ClusterRebootPolicy: // why a namespace has no policy is told by its workloads and its policies
+		case ClusterRebootPolicy: // workloads and policies explain why a namespace has no policy
 			return k.Kind == ExternalService || k.Kind == ChaosPod || k.Kind == ClusterRebootPolicy
 		case RebootPolicy: // a gate that is a ChaosPod or a workload waits for what acts on that
 			isGate := func(r Relation) bool { return strings.HasPrefix(r.Role, "gate ") && r.Object.Kind != ExternalService }

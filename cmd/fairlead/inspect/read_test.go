@@ -111,8 +111,8 @@ func TestAListThatEndsEarlyOrDoesNotFitIsAnError(t *testing.T) {
 	}
 }
 
-// A cluster need not have Rollouts, and without a right to them it is not known whether it has: that is of interest only where
-// something has to do with them.
+// A cluster need not have Rollouts, and without a right to them the user cannot tell. That matters only if an object refers to
+// them.
 func TestRolloutsAreReadWhereThereAreAny(t *testing.T) {
 	policy := &autorebootv1.RebootPolicy{ObjectMeta: named("checkout"), TypeMeta: metav1.TypeMeta{APIVersion: "autoreboot.fairlead.dev/v1", Kind: RebootPolicy}}
 	policy.Spec.Targets = []autorebootv1.Target{{Group: common.RolloutsGroup, Kind: common.WorkloadRollout, Name: "checkout"}}

@@ -31,7 +31,7 @@ func (e *explainer) policy(o *Object, depth int) []Finding {
 	if name := rebootpolicy.ClusterPolicyOf(policy); name != "" {
 		found = append(found, Finding{
 			About: "owner", Message: "ClusterRebootPolicy " + name + " has made it, and reverts changes of its spec",
-			Remedy: "Change the template of the ClusterRebootPolicy, or make a RebootPolicy of the namespace, which goes before it.",
+			Remedy: "Change the template of the ClusterRebootPolicy, or create a RebootPolicy for the workload, which takes precedence.",
 		})
 	}
 	return found

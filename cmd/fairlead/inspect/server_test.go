@@ -178,7 +178,7 @@ func forbidden(resource string) *apierrors.StatusError {
 	return apierrors.NewForbidden(schema.GroupResource{Resource: resource}, "", fmt.Errorf("user \"eve\" cannot list"))
 }
 
-// notServed is what the API server says of a kind that it does not have.
+// notServed returns the API server's error for a kind that it does not serve.
 func notServed() *apierrors.StatusError {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
 		Message: "the server could not find the requested resource", Details: &metav1.StatusDetails{}}}

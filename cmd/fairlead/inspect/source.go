@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/freeze"
 )
 
-// Source is the content of a ConfigMap or Secret, of which values are compared and never shown.
+// Source is the content of a ConfigMap or Secret. Its values are compared and never printed.
 type Source struct {
 	metav1.ObjectMeta
 	Data map[string][]byte
@@ -73,7 +73,7 @@ func (k Key) resourceText(of kind) string {
 	return fmt.Sprintf("%s/%s in namespace %s", of.resource, k.Name, k.Namespace)
 }
 
-// Freeze is what could be read of the blackouts of the cluster.
+// Freeze holds the blackouts of the cluster, as far as they could be read.
 type Freeze struct {
 	Blackouts []cron.Blackout
 	// Calendar has all of them; nil where there are none.

@@ -22,7 +22,7 @@ type Occurrence struct {
 	Finding
 }
 
-// occurrence is one of which the Finding is made only where it is shown: a cluster has some hundred thousand.
+// occurrence builds its Finding only when it is printed: a large cluster has some hundred thousand occurrences.
 type occurrence struct {
 	of      *Object
 	at      time.Time

@@ -14,11 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Branch is an object in a tree, with what it stands for below it: below an ExternalService what depends on it, below a policy
-// or a ChaosPod the workloads that it acts on, and below a workload what it needs and what acts on it.
+// Branch is an object in a tree. Below an ExternalService are its dependents; below a policy or a ChaosPod, its target
+// workloads; below a workload, what it needs and what acts on it.
 type Branch struct {
 	Key
-	// Role is what the object is to the one above it. It is empty for a root.
+	// Role describes the object as seen from its parent. It is empty for a root.
 	Role   string `json:"role,omitempty"`
 	Health Health `json:"health"`
 	Said   string `json:"said,omitempty"`
@@ -27,10 +27,10 @@ type Branch struct {
 	Branches []Branch `json:"branches,omitempty"`
 }
 
-// Status is what a user sees of Fairlead.
+// Status holds the trees of all objects of Fairlead that a user can read, and the leaders that reconcile them.
 type Status struct {
 	Trees []Branch `json:"trees"`
-	// Leaders are who reconciles, as far as that could be read.
+	// Leaders lists the replicas that reconcile, as far as they could be read.
 	Leaders []Leader `json:"leaders,omitempty"`
 	Unread  []Unread `json:"unread,omitempty"`
 }
@@ -159,7 +159,7 @@ func (s *Status) WriteText(to io.Writer, allNamespaces, wide bool) error {
 	return nil
 }
 
-// write writes the line of a branch and of those below it. lead goes before its own line, and rest before those below.
+// write writes the line of a branch and those below it. lead prefixes its own line, and rest the lines below.
 func (b *Branch) write(to io.Writer, lead, rest string, allNamespaces, wide bool) {
 	name := lead + b.Kind + "/" + b.Name
 	if b.Role != "" {

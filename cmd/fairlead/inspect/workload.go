@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
-// workload is what Live keeps of a workload. An object of the type that the API server has takes four times as much, most of it
-// for a pod template of which only the annotations are used.
+// workload is the part of a workload that Live keeps. The API type takes four times the memory, most of it for a pod template.
+// Live reads only the template's annotations.
 type workload struct {
 	metav1.TypeMeta
 	metav1.ObjectMeta

@@ -62,7 +62,7 @@ func (w *writer) finding(f *Finding, indent string) {
 	}
 }
 
-// Head is what a Finding is about, and since when. now tells how long ago that was.
+// Head returns the subject of a Finding and its age. The age is relative to now.
 func (f *Finding) Head(now time.Time) string {
 	head := strings.ToUpper(f.About[:1]) + f.About[1:]
 	if f.Status != "" {
@@ -84,7 +84,7 @@ func (f *Finding) Head(now time.Time) string {
 	return head
 }
 
-// Sentences are what is known of a Finding, and what to do.
+// Sentences returns what is known of a Finding, followed by its remedy.
 func (f *Finding) Sentences() (all []string) {
 	for _, text := range []string{f.Message, f.Meaning, f.Override} {
 		if text = strings.TrimSuffix(text, "."); text != "" {

@@ -19,7 +19,7 @@ func LeaseOf(election options.LeaderElection, namespace string) types.Namespaced
 	return types.NamespacedName{Namespace: cmp.Or(election.ResourceNamespace, namespace), Name: election.ResourceName}
 }
 
-// Tenure is what a Lease says about its leader.
+// Tenure is the leader that a Lease names, and when it last renewed the Lease.
 type Tenure struct {
 	// Holder is the replica that leads; empty where none does.
 	Holder string

@@ -106,7 +106,7 @@ func recovered(err *error) {
 
 var (
 	lineOfError = regexp.MustCompile(`^line ([0-9]+): `)
-	// oneBefore are the messages of which the library names the line before.
+	// oneBefore matches the library's messages whose line number is one too low.
 	oneBefore = regexp.MustCompile(`^(did not find expected (<.*>|node content|'-' indicator|key|',' or '[]}]')|found undefined tag handle|found duplicate %)`)
 )
 

@@ -89,8 +89,8 @@ func scalarNode(value any) *yaml.Node {
 	return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!null", Value: "null"}
 }
 
-// copyComments gives the fields of one document the comments that they have in another one, and the same quotes. What an
-// alias stands for has its comments where it is written.
+// copyComments copies the comments and quotes of one document to the same fields of another. The target of an alias has its
+// comments where it is written.
 func copyComments(from, to *yaml.Node) {
 	to.HeadComment, to.LineComment, to.FootComment = from.HeadComment, from.LineComment, from.FootComment
 	if from.Kind != to.Kind {
@@ -209,7 +209,7 @@ func lost(from *yaml.Node, body string, to *yaml.Node, written string) (notes []
 	return notes
 }
 
-// lineBreak is what ends a line in YAML 1.1, as the library counts lines.
+// lineBreak matches a line break of YAML 1.1, as the library counts lines.
 var lineBreak = regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]")
 
 // lineStarts returns where the lines of a text begin, and where it ends.
@@ -319,7 +319,7 @@ func countComments(counts map[string]int, n *yaml.Node) {
 	}
 }
 
-// visit calls f with a node and all below it, in the order of the text. What an alias stands for is elsewhere.
+// visit calls f with a node and all below it, in the order of the text. It does not follow aliases.
 func visit(n *yaml.Node, f func(*yaml.Node)) {
 	f(n)
 	for _, child := range n.Content {

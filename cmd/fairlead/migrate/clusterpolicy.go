@@ -21,7 +21,7 @@ import (
 )
 
 var clusterPolicyDifferences = append([]string{
-	"A RebootPolicy of the namespace that takes a workload goes before the one that is made here. In kube-system and the namespace of the operator none is made.",
+	"A RebootPolicy that you create for a workload takes precedence over the one that is created here. None is created in kube-system or in the namespace of the operator.",
 }, restartDifferences...)
 
 var clusterPolicySteps = []string{

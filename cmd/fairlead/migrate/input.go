@@ -38,7 +38,7 @@ func (k key) String() string {
 	return k.Kind + " " + k.namespace + "/" + k.name
 }
 
-// input is what was read.
+// input holds the objects that were read.
 type input struct {
 	objects map[schema.GroupKind][]*object
 	byKey   map[key]*object

@@ -53,12 +53,12 @@ type Kind struct {
 type Peer struct {
 	// Name on the command line.
 	Name string
-	// Title is what it is, in a phrase, and Into the kind that it becomes.
+	// Title describes the peer in a phrase, and Into is the kind of the migrated objects.
 	Title, Into string
 	// Reads are its kinds in a cluster.
 	Reads []Kind
-	// Follows returns the objects that those of a cluster refer to, and that are then read one by one: ConfigMaps, and of
-	// Secrets the metadata alone.
+	// Follows returns the objects that those of a cluster refer to. They are then read one by one: ConfigMaps, and the metadata
+	// of Secrets.
 	Follows func(in *input) []key
 	// Flags are the options that it has on the command line, such as name-suffix.
 	Flags []string
@@ -210,7 +210,7 @@ func (r *run) check(ctx context.Context) error {
 				text = f.Field + ": " + text
 			}
 			if f.Severity == vet.Error {
-				m.refuse("would become %s, of which vet says: %s", m.key, text)
+				m.refuse("would become %s, which vet rejects: %s", m.key, text)
 			} else {
 				m.remarks = append(m.remarks, Remark{Effect: Differs, Object: m.key.String(), Text: "vet warns: " + text})
 			}

@@ -53,7 +53,7 @@ func TestBadInputIsRefusedWithItsPlaceAndRemedy(t *testing.T) {
 		"text as a number":     {externalName, fmt.Sprintf(service, "[{port: 1, name: 2}]"), "spec.ports[0].name: must be text; put it in quotes"},
 		"no list":              {externalName, fmt.Sprintf(service, "{a: b}"), "spec.ports: must be a list"},
 		"an object twice":      {externalName, fmt.Sprintf(service, "[{port: 1}]") + "---\n" + fmt.Sprintf(service, "[{port: 2}]"), "document 2: Service shop/db: is given twice, with other content, and the first was taken"},
-		"what vet refuses":     {externalName, strings.Replace(fmt.Sprintf(service, "[{port: 1}]"), "name: db,", "name: "+strings.Repeat("a", 60)+",", 1), "of which vet says: metadata.name"},
+		"what vet refuses":     {externalName, strings.Replace(fmt.Sprintf(service, "[{port: 1}]"), "name: db,", "name: "+strings.Repeat("a", 60)+",", 1), "which vet rejects: metadata.name"},
 		"a name that is false": {externalName, strings.Replace(fmt.Sprintf(service, "[{port: 1}]"), "name: db,", "name: off,", 1), "metadata.name: must be text; put it in quotes"},
 		"another annotation":   {reloader, "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: r}\nspec: {template: {spec: {containers: [{image: reloader, args: [--auto-annotation=a]}]}}}\n---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a, annotations: {reloader.stakater.com/auto: 'true'}}\n", "--auto-annotation gives an annotation another name"},
 	} {

@@ -29,7 +29,7 @@ type profile struct {
 	quietPeriod, maxDelay, cooldown, within, soak common.Duration
 	maxRestarts                                   int32
 	maxTargets                                    intstr.IntOrString
-	// difference is what the plan says about the pace.
+	// difference is the plan's sentence about the pace.
 	difference string
 	// comments are by the path of a field below the spec.
 	comments map[string]string

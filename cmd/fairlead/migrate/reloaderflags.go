@@ -21,7 +21,7 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// reloaderFlags are what Reloader was started with.
+// reloaderFlags are the flags that Reloader was started with.
 type reloaderFlags struct {
 	set                                                              *pflag.FlagSet
 	all, classes                                                     bool

@@ -8,7 +8,7 @@ import (
 	"fmt"
 )
 
-// Effect is what became of a field or an object.
+// Effect is the result of migrating a field or an object.
 type Effect string
 
 // The effects.
@@ -23,7 +23,7 @@ const (
 	Left Effect = "left as it is"
 )
 
-// Place is where something was read.
+// Place is a position in the input.
 type Place struct {
 	// File is a name of a file, or of a cluster.
 	File string
@@ -42,7 +42,7 @@ func (p Place) String() string {
 	return fmt.Sprintf("%s:%d:%d: document %d", p.File, p.Line, p.Column, p.Document)
 }
 
-// Remark is what a reader of the plan should know about one field or object.
+// Remark is a note in the plan about one field or object.
 type Remark struct {
 	Effect Effect
 	Place  Place

@@ -18,7 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet/files"
 )
 
-// Source is where objects are read.
+// Source is an origin of objects.
 type Source interface {
 	read(ctx context.Context, p *Peer) (*input, error)
 }
@@ -77,7 +77,7 @@ func (c Cluster) follow(ctx context.Context, in *input, refs []key) error {
 	forbidden := map[key]bool{}
 	for i, ref := range refs {
 		switch err := errs[i]; {
-		case apierrors.IsNotFound(err): // it is told where that matters
+		case apierrors.IsNotFound(err): // reported if a translation needs the object
 		case err != nil && ctx.Err() != nil:
 			return context.Cause(ctx)
 		case apierrors.IsForbidden(err):

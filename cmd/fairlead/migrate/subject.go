@@ -31,7 +31,7 @@ func newSubject(o *object) *subject {
 	return s
 }
 
-// label is what remarks call the object.
+// label returns the name of the object in remarks.
 func (s *subject) label() string { return s.key().String() }
 
 func (s *subject) remark(e Effect, at Place, field, text string) {
@@ -91,7 +91,7 @@ func (c cursor) say(e Effect, format string, values ...any) {
 	c.note(e, format, values...)
 }
 
-// note adds a remark about the field, of which the rest is still to be read.
+// note adds a remark about the field and does not mark the rest of it as read.
 func (c cursor) note(e Effect, format string, values ...any) {
 	c.s.remark(e, c.at, c.path, text.WithoutCredentials(fmt.Sprintf(format, values...)))
 }

@@ -50,7 +50,7 @@ func (r *Result) about(e Effect) (all []Remark) {
 	return all
 }
 
-// origin is what an object is made from.
+// origin returns the sources of an object, as a phrase for its comment.
 func (m *made) origin() string {
 	if len(m.covered) == 0 {
 		return "from " + strings.Join(m.from, ", ")
@@ -135,7 +135,7 @@ func list(out *bytes.Buffer, title string, lines []string) {
 // comment writes a comment.
 func comment(out *bytes.Buffer, content string) { line(out, "# ", content) }
 
-// line writes a text after a prefix, in lines of which all but the first are indented.
+// line writes a text after a prefix, wrapped. All lines but the first are indented.
 func line(out *bytes.Buffer, prefix, content string) {
 	lead, begun := "", strings.HasPrefix(content, "\n")
 	if begun {

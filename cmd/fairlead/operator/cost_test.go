@@ -209,7 +209,7 @@ func repeat(size int, item func(i int) string) string {
 	return out.String()
 }
 
-// texts are what a field of text may have that is dear to read.
+// dear are values of text fields that are expensive to parse.
 var dear = []string{
 	"a", "0 0 30 2 *", "0 0 29 2 1", "CRON_TZ=America/New_York 30 2 29 2 *", "999999h59m59s", "2001:db8::1/33",
 	"((a{1,100}){1,100}){1,9}", "America/New_York",
@@ -334,7 +334,7 @@ func unique(object string, s *apiextensionsv1.JSONSchemaProps, i int) string {
 	return with(object, "name", fmt.Sprintf(`"n%x"`, i))
 }
 
-// spent is what a review cost.
+// spent is the cost of a review.
 type spent struct {
 	allocated uint64
 	processor time.Duration

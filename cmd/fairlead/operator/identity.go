@@ -23,7 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
-// namespaceFile is where the kubelet writes the namespace of a pod.
+// namespaceFile is the file to which the kubelet writes the namespace of a pod.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
 // identity holds the names of this process, and the namespaces in which it runs and has rights.

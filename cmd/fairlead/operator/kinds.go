@@ -43,13 +43,13 @@ type kind struct {
 
 	// admit returns the webhooks of admission by path.
 	admit func(common admission.Options, r reviews) map[string]http.Handler
-	// warns is whether admission reads objects of the kind for its warnings. Every replica then caches the kind, at the
-	// stored version, which needs no conversion.
+	// warns means that admission reads objects of the kind for its warnings. Every replica then caches the kind, at the stored
+	// version, which needs no conversion.
 	warns bool
-	// addresses is whether its objects have addresses, which the egress policy must allow.
+	// addresses means that its objects have addresses, which the egress policy must allow.
 	addresses bool
-	// disrupts is whether its controller disrupts workloads. The controller then finds pods by an index, and claims
-	// workloads in the ledger.
+	// disrupts means that its controller disrupts workloads. The controller then finds pods by an index, and claims workloads
+	// in the ledger.
 	disrupts bool
 
 	// controller returns the controller and the kinds that it reads; nil if an operator with this configuration has none.

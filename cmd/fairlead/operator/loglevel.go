@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/options"
 )
 
-// logLevelPath is where the components of Kubernetes have the level of their logs.
+// logLevelPath is the path at which the components of Kubernetes serve the level of their logs.
 const logLevelPath = "/debug/flags/v"
 
 // maxLevelText bounds a request for another level, in bytes.

@@ -24,7 +24,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
-// callLog is what happened, in order.
+// callLog records calls in their order.
 type callLog struct {
 	mu      sync.Mutex
 	entries []string

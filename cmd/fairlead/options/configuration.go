@@ -229,7 +229,7 @@ func (c *Configuration) HasKind(kind string) bool {
 // HasCanaries reports whether the operator makes pods.
 func (c *Configuration) HasCanaries() bool { return c.HasKind("ChaosPod") && c.ChaosPods.Canaries }
 
-// KindsText is the text of which kinds the operator has.
+// KindsText returns the operator's kinds as text, such as "ExternalService, RebootPolicy".
 func (c *Configuration) KindsText() string {
 	text := strings.Join(c.Kinds, ", ")
 	if c.HasKind("ChaosPod") && !c.ChaosPods.Canaries {

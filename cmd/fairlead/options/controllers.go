@@ -109,8 +109,8 @@ type RebootPolicies struct {
 	FingerprintSecret string `json:"fingerprintSecret,omitempty" default:"fairlead-fingerprint-key" rule:"label"`
 }
 
-// Workload is a kind of workloads that is restarted by its pod template, and read by the conventions of Deployments; or CronJob or
-// Job, of which a restart makes a Job.
+// Workload is a kind of workloads that is restarted by its pod template, and read by the conventions of Deployments. For
+// CronJob and Job, a restart creates a Job.
 type Workload struct {
 	// API group, such as `apps.kruise.io`, or `batch`. Not `apps` or `argoproj.io`, and not that of Pods.
 	Group string `json:"group"`
@@ -122,7 +122,7 @@ type Workload struct {
 	// Version that is read and written, such as `v1alpha1`.
 	Version string `json:"version"`
 
-	// Path of the pod template: at most 8 names of fields with dots between them, of which the first is `spec`.
+	// Path of the pod template: at most 8 names of fields with dots between them. The first name is `spec`.
 	PodTemplatePath string `json:"podTemplatePath,omitempty" default:"spec.template"`
 }
 
@@ -193,7 +193,7 @@ func validateWorkloads(path *field.Path, all []Workload) field.ErrorList {
 		if names := strings.Split(w.PodTemplatePath, "."); w.PodTemplatePath != "" && (len(names) > maxTemplateNames || names[0] != "spec" ||
 			slices.ContainsFunc(names, func(name string) bool { return !fieldName.MatchString(name) })) {
 			errs = append(errs, field.Invalid(at.Child("podTemplatePath"), w.PodTemplatePath,
-				fmt.Sprintf("must be at most %d names of fields with dots between them, of which the first is spec, such as spec.template", maxTemplateNames)))
+				fmt.Sprintf("must be at most %d names of fields with dots between them, beginning with spec, such as spec.template", maxTemplateNames)))
 		}
 	}
 	return errs

@@ -37,7 +37,7 @@ type Field struct {
 	Path string
 	// Default is its default as text; empty where it has none.
 	Default string
-	// Rule is that of its value; empty where there is none.
+	// Rule is the rule for its value. It is empty if there is none.
 	Rule string
 }
 

@@ -104,7 +104,7 @@ func (c *Configuration) decode(origin string, asJSON []byte, lines fieldLines) e
 	return errors.Join(problems...)
 }
 
-// remedies are what a field takes, by the kind of its type.
+// remedies describes the values that a field takes, by the kind of its Go type.
 var remedies = map[reflect.Kind]string{
 	reflect.Bool: "true or false", reflect.Int: "a number", reflect.Int64: "a number", reflect.Float32: "a number",
 	reflect.String: "a string", reflect.Slice: "a list, such as [a, b]", reflect.Map: "an object", reflect.Struct: "an object",
@@ -117,7 +117,7 @@ func decodeError(origin string, asJSON []byte, lines fieldLines, err error) erro
 		return lines.wrap(origin, wrong.Field, fmt.Errorf("%s: cannot be a %s: give %s", wrong.Field, wrong.Value, remedies[wrong.Type.Kind()]))
 	}
 	detail := strings.TrimPrefix(err.Error(), "json: ")
-	if wrong := undecodable(asJSON); wrong != "" { // such as a duration, of which the decoder says no field
+	if wrong := undecodable(asJSON); wrong != "" { // such as a duration: the decoder does not name the field
 		return lines.wrap(origin, wrong, fmt.Errorf("%s: %s", wrong, detail))
 	}
 	return lines.wrap(origin, "", errors.New(detail))
@@ -195,7 +195,7 @@ func (f fieldLines) walk(path string, node *yaml3.Node) {
 type FieldError struct {
 	// Field is its path, such as webhook.drainDelay; "" for the whole file.
 	Field string
-	// Err is what is wrong with it.
+	// Err describes the fault.
 	Err    error
 	origin string
 }

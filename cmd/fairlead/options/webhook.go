@@ -131,7 +131,7 @@ type Clients struct {
 	// PEM file with the authorities of the clients' certificates, followed when it changes. Empty: clients need no certificate.
 	CAFile string `json:"caFile,omitempty"`
 
-	// Common names or DNS names of which a client's certificate must have one. Empty: any certificate of the authorities. Needs
+	// Common names or DNS names. A client's certificate must have one of them. Empty: any certificate of the authorities. Needs
 	// `caFile`.
 	Names []string `json:"names,omitempty"`
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 )
 
-// two is an ExternalService with two endpoints, of which the second is drained.
+// two returns an ExternalService with two endpoints. The second is drained.
 func two() *v1.ExternalService {
 	return &v1.ExternalService{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", Generation: 2},

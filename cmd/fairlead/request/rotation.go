@@ -35,7 +35,7 @@ func phase(secret *metav1.PartialObjectMetadata) string {
 	return status.Phase
 }
 
-// retiring is the phase in which the new root signs everywhere, and the former one is still trusted.
+// retiring is the phase in which the new root signs everywhere and the previous one is still trusted.
 const retiring = "Retiring"
 
 func announceRotation(secret *metav1.PartialObjectMetadata, _ common.Token) (string, error) {

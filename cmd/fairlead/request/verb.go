@@ -13,12 +13,12 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 )
 
-// verb is what can be requested of objects of one kind.
+// verb is a request to the operator about objects of one kind.
 type verb struct {
 	// announce returns what the request will do. The error says why it would do nothing.
 	announce func(object client.Object, token common.Token) (string, error)
-	// verdict returns what has become of a request, as far as the status of the object tells; before is the object as it was
-	// when it was requested.
+	// verdict returns the result of a request, as far as the status of the object shows it. before is the object when the
+	// request was made.
 	verdict func(before, now client.Object, token common.Token) Verdict
 	// token returns the token that the status of the object asks for; nil where any new one will do.
 	token func(object client.Object) common.Token
@@ -26,7 +26,7 @@ type verb struct {
 	right string
 }
 
-// Verdict is what has become of a request.
+// Verdict is the result of a request.
 type Verdict struct {
 	// Done is that nothing more is to come, and Failed that the result is another than was requested.
 	Done, Failed bool

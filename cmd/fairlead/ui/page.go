@@ -153,7 +153,7 @@ type health struct {
 	IsSelected bool
 }
 
-// content is what a page shows.
+// content is the data of a page template.
 type content struct {
 	Title, Cluster, Namespace, Page string
 	Query                           query

@@ -27,7 +27,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 )
 
-// cluster is an API server with some objects, of which one can change.
+// cluster is an API server with some objects. One of them can change.
 type cluster struct {
 	mu      sync.Mutex
 	objects map[string][]client.Object // by resource

@@ -26,7 +26,7 @@ var (
 	Date string
 )
 
-// Info is what is known of the build.
+// Info describes the build.
 type Info struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit,omitempty"`

@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	// domain is what the groups of Fairlead end with.
+	// domain is the suffix of all API groups of Fairlead.
 	domain = "fairlead.dev"
 	// maxNested bounds lists within lists.
 	maxNested = 4

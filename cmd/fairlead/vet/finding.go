@@ -45,7 +45,7 @@ const (
 // Finding is one thing to look at.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	// ID is that of the Check.
+	// ID is the Check's.
 	ID   string `json:"id"`
 	Rule Rule   `json:"rule"`
 	// Line and Column of the field, or of the nearest one above it that is there; from 1, and 0 for
@@ -54,11 +54,11 @@ type Finding struct {
 	Column int `json:"column"`
 	// Field is named as at the version that the object is written at; "" for the whole object.
 	Field string `json:"field,omitempty"`
-	// Message is what is wrong and what to do about it.
+	// Message describes the fault and its remedy.
 	Message string `json:"message"`
 }
 
-// Object is what was checked, and found. A document that cannot be read has no kind.
+// Object is a checked object with its findings. A document that cannot be read has no kind.
 type Object struct {
 	File string `json:"file"`
 	// Document counts the documents of the file, from 1. Those without content do not count.
@@ -87,7 +87,7 @@ func (o *Object) Label() string {
 
 // Summary counts.
 type Summary struct {
-	// Cluster is what was read; "" where files were.
+	// Cluster names the cluster that was read. It is "" if files were read.
 	Cluster string `json:"cluster,omitempty"`
 	Files   int    `json:"files"`
 	// Skipped counts files that were not read: excluded ones, patches and templates.
@@ -116,13 +116,13 @@ func (s *Summary) Add(other Summary) {
 	s.Warnings += other.Warnings
 }
 
-// Check is what a finding is about, by an id that stays the same from release to release.
+// Check identifies the subject of a finding, by an id that stays the same from release to release.
 type Check struct {
 	// ID is FL and four digits. An id is never given to another check.
 	ID string
 	// Rule is the wider word that the check belongs to.
 	Rule Rule
-	// Text is what holds where there is no finding.
+	// Text states the condition that holds if there is no finding.
 	Text string
 	// message matches the messages of the check; nil for the remaining ones of its rule.
 	message *regexp.Regexp
@@ -149,18 +149,18 @@ func Checks() []Check { return slices.Clone(checks) }
 // checks are in the order of the comparison: a finding has the first check of its rule whose message matches. The
 // checks of the schema and of the webhook's rules are the same: most rules are in both.
 var checks = []Check{
-	{"FL1001", RuleSyntax, "The document is no template, but what a template renders to.", regexp.MustCompile(`looks like a Helm template`)},
+	{"FL1001", RuleSyntax, "The document is rendered, and no template.", regexp.MustCompile(`looks like a Helm template`)},
 	{"FL1002", RuleSyntax, "The document can be read as YAML or JSON.", nil},
 	{"FL1003", RuleDuplicateKey, "No key is given twice.", nil},
 	{"FL1004", RuleIgnore, "A comment fairlead:ignore names ids that exist.", nil},
 	{"FL1101", RuleAPIVersion, "The kind exists and is served at this version.", nil},
-	{"FL1102", RuleMetadata, "The metadata is what Kubernetes takes.", nil},
+	{"FL1102", RuleMetadata, "The metadata is valid in Kubernetes.", nil},
 	{"FL1103", RuleUnknownField, "Every field exists in the schema.", nil},
-	{"FL1201", RuleSchema, "What is required is there, and is not empty.", regexp.MustCompile(`is required|must not be empty|must have at least|name at least one label`)},
+	{"FL1201", RuleSchema, "Required fields are present and not empty.", regexp.MustCompile(`is required|must not be empty|must have at least|name at least one label`)},
 	{"FL1202", RuleSchema, "Values have the type that the schema says.", regexp.MustCompile(`must be (a|an) (string|integer|number|boolean|object|list|null), not|need a unit|of the wrong type|must be a whole number$`)},
 	{"FL1203", RuleSchema, "A value is one of those that are supported.", regexp.MustCompile(`is not supported`)},
 	{"FL1204", RuleSchema, "Texts, lists and maps are not too long.", regexp.MustCompile(`too long|too many|must have at most|at most \d+ characters`)},
-	{"FL1205", RuleSchema, "Items of a list differ in what tells them apart.", regexp.MustCompile(`is used by|is listed twice|must be unique|may be listed once`)},
+	{"FL1205", RuleSchema, "Items of a list have different keys.", regexp.MustCompile(`is used by|is listed twice|must be unique|may be listed once`)},
 	{"FL1206", RuleSchema, "Names, addresses and labels are allowed.", regexp.MustCompile(`not allowed|is reserved`)},
 	{"FL1207", RuleSchema, "A DNS name can be looked up.", regexp.MustCompile(`DNS name|use addresses for an IP|last label`)},
 	{"FL1208", RuleSchema, "An IP address is one, in canonical form.", regexp.MustCompile(`IP address|canonical form`)},
@@ -171,7 +171,7 @@ var checks = []Check{
 	{"FL1213", RuleSchema, "Of two values that are compared, the right one is larger.", regexp.MustCompile(`must not exceed|must not be below`)},
 	{"FL1299", RuleSchema, "The object passes the other rules of its definition and of the validating webhook.", nil},
 	{"FL1301", RuleConversion, "The object can be converted to v1.", nil},
-	{"FL1401", RuleStorage, "What a cluster keeps of the object fits the versions that it serves.", nil},
+	{"FL1401", RuleStorage, "The stored object fits the versions that the cluster serves.", nil},
 	{"FL1501", RuleOverlap, "No other object acts on the same workload.", nil},
 	{"FL1502", RuleTwice, "No object is given twice.", nil},
 	{"FL1602", RuleAdvice, "A headless Service translates no ports.", regexp.MustCompile(`headless`)},
@@ -208,7 +208,7 @@ func identify(f *Finding) string {
 	return ""
 }
 
-// Disabled reads a list of ids and of rules, each of which means all ids of the rule.
+// Disabled reads a list of ids and of rules. A rule means all its ids.
 func Disabled(names []string) (map[string]bool, error) {
 	off := map[string]bool{}
 	for _, name := range names {

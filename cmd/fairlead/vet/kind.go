@@ -29,7 +29,7 @@ import (
 // hub is the version at which objects are stored, and the rules written.
 const hub = "v1"
 
-// kind is what the checks need of one kind.
+// kind holds the checks' data about one kind.
 type kind struct {
 	schema.GroupKind
 	plural    string
@@ -42,7 +42,7 @@ type kind struct {
 	overlaps   overlapFinder
 }
 
-// admissionResult is what the webhooks say about an object at the hub version.
+// admissionResult is the webhooks' verdict on an object at the hub version.
 type admissionResult struct {
 	object   any // a pointer to the type of the kind, with its defaults
 	errors   field.ErrorList
@@ -58,7 +58,7 @@ type webhookRules[T any] struct {
 	Fields func(obj, old []byte) field.ErrorList
 }
 
-// validate is what the webhooks do to an object that is created. The error is that of decoding.
+// validate runs the webhooks' steps for an object that is created. The error is that of decoding.
 func (w webhookRules[T]) validate(raw []byte) (admissionResult, error) {
 	var errs field.ErrorList
 	if w.Fields != nil {

@@ -19,7 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
-// placeholder stands for the name that the API server generates.
+// placeholder replaces the name that the API server generates.
 const placeholder = "xxxxx"
 
 // checkMetadata checks the metadata. Afterwards it removes fields of the wrong type, and sets a missing name, so

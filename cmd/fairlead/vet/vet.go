@@ -175,7 +175,7 @@ func (v *Vet) split(ctx context.Context, name string, content io.Reader, send fu
 		part, err := splitter.Next()
 		if errors.Is(err, io.EOF) {
 			if documents == 0 && name == files.StdinName && !v.allowEmpty {
-				return errors.New("nothing was read: did the command in front of the pipe fail? Give --allow-empty where nothing is no fault")
+				return errors.New("nothing was read: did the command before the pipe fail? Use --allow-empty to accept empty input")
 			}
 			return nil
 		}

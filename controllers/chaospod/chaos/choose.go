@@ -111,7 +111,7 @@ func (r *run) checkDailyLimit() *hold {
 		return nil
 	}
 	return &hold{reason: chaosv1.ReasonDailyLimit, until: r.nextDay(),
-		message: fmt.Sprintf("safety.maxPerDay is used up: %d have died on %s", r.killedToday, r.day)}
+		message: fmt.Sprintf("safety.maxPerDay is reached: %s killed on %s", events.Plural(int(r.killedToday), "pod", "pods"), r.day)}
 }
 
 func (r *run) checkTarget() *hold {
@@ -184,7 +184,7 @@ func (r *run) eligiblePods(owner *Owner, skip func(owner *Owner, pod *Pod) bool)
 		}
 	}
 	if len(left.Pods) == 0 {
-		return left, &hold{reason: reason, message: ownerText(owner) + " has no pod that may die" + counted(skipped)}
+		return left, &hold{reason: reason, message: "no eligible pod in " + ownerText(owner) + counted(skipped)}
 	}
 	return left, nil
 }
@@ -198,14 +198,14 @@ func (r *run) checkOwner(owner *Owner) *hold {
 	case r.observed.Others.Disrupted[owner.UID]:
 		return &hold{reason: chaosv1.ReasonRestartInProgress, message: ownerText(owner) + " is disrupted by a RebootPolicy or another ChaosPod"}
 	case owner.Fault != "":
-		return &hold{reason: chaosv1.ReasonFaultInjected, message: ownerText(owner) + " depends on what is broken on purpose: " + owner.Fault}
+		return &hold{reason: chaosv1.ReasonFaultInjected, message: ownerText(owner) + ": " + owner.Fault}
 	case r.requireStable && owner.Unstable != "":
 		return &hold{reason: chaosv1.ReasonUnstable, message: ownerText(owner) + " " + owner.Unstable}
 	case owner.Desired == 0:
 		return &hold{reason: chaosv1.ReasonTooFewReady, message: ownerText(owner) + " is scaled to zero"}
 	case ready-1 < floor:
 		return &hold{reason: chaosv1.ReasonTooFewReady,
-			message: fmt.Sprintf("%s has %d of %d pods ready, and %d must stay so", ownerText(owner), ready, owner.Desired, floor)}
+			message: fmt.Sprintf("%s has %d of %d pods ready, and %d must stay ready", ownerText(owner), ready, owner.Desired, floor)}
 	}
 	return nil
 }
@@ -258,7 +258,7 @@ func (r *run) forbidden(pod *Pod) (why string, known bool) {
 func counted(reasons map[string]int) string {
 	var parts []string
 	for _, why := range slices.Sorted(maps.Keys(reasons)) {
-		parts = append(parts, fmt.Sprintf("%d %s", reasons[why], why))
+		parts = append(parts, events.Plural(reasons[why], "pod", "pods")+" "+why)
 	}
 	if len(parts) == 0 {
 		return ""

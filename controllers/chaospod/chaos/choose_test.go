@@ -30,11 +30,11 @@ func TestWhatHoldsARun(t *testing.T) {
 		"the cluster's cap":  {func(b *suite) { b.o.Others.Free = 0 }, "ConcurrencyLimit", ""},
 		"a fault":            {func(b *suite) { b.o.Owners[0].Fault = "a fault is injected into ExternalService db" }, "FaultInjected", "ExternalService db"},
 		"a rollout":          {func(b *suite) { b.o.Owners[0].Unstable = "rolls out" }, "Unstable", "Deployment api rolls out"},
-		"too few":            {func(b *suite) { b.o.Owners[0].Desired = 7 }, "TooFewReady", "4 of 7 pods ready, and 4 must stay so"},
+		"too few":            {func(b *suite) { b.o.Owners[0].Desired = 7 }, "TooFewReady", "4 of 7 pods ready, and 4 must stay ready"},
 		"an unknown owner":   {func(b *suite) { b.o.Owners[0].Unknown = "timed out" }, "Unknown", "timed out"},
 		"an unknown target":  {func(b *suite) { b.o.Unknown = "timed out" }, "Unknown", "timed out"},
 		"no target":          {func(b *suite) { b.o.Owners, b.o.Missing = nil, "Deployment api does not exist" }, "NoTarget", "does not exist"},
-		"the day's limit":    {func(b *suite) { b.p.Status.KilledDay, b.p.Status.KilledToday = "2026-03-02", 8 }, "DailyLimit", "8 have died"},
+		"the day's limit":    {func(b *suite) { b.p.Status.KilledDay, b.p.Status.KilledToday = "2026-03-02", 8 }, "DailyLimit", "8 pods killed"},
 		"young pods":         {func(b *suite) { each(b, func(p *Pod) { p.Created = b.o.Now.Add(5 * time.Minute) }) }, "NoCandidate", "younger than filter.minAge (10m)"},
 		"pods not available": {func(b *suite) { b.o.Owners[0].MinReady = 2 * time.Hour }, "NoCandidate", "ready for less than minReadySeconds"},
 		"cordoned nodes":     {func(b *suite) { each(b, func(p *Pod) { p.Cordoned = True }) }, "NoCandidate", "on a cordoned or draining node"},
@@ -47,7 +47,7 @@ func TestWhatHoldsARun(t *testing.T) {
 				s.Filter = &chaosv1.Filter{Exclude: &common.LabelSelector{MatchLabels: map[string]common.LabelValue{"chaos": "off"}}}
 			})
 			each(b, func(p *Pod) { p.Labels = map[string]string{"chaos": "off"} })
-		}, "NoCandidate", "Deployment api has no pod that may die: 4 excluded by filter.exclude"},
+		}, "NoCandidate", "no eligible pod in Deployment api: 4 pods excluded by filter.exclude"},
 		"no budget": {func(b *suite) {
 			b.edit(func(s *chaosv1.ChaosPodSpec) { s.Safety = &chaosv1.Safety{RequireDisruptionBudget: ptr.To(true)} })
 			each(b, func(p *Pod) { p.Covered = False })

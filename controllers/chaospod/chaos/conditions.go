@@ -84,7 +84,7 @@ func (r *run) setReady(to *conditions.Update) {
 	case r.invalid() != "":
 		no(chaosv1.ReasonInvalidSpec, r.invalid())
 	case r.template != nil && c != nil && c.Foreign && c.Pod != nil:
-		no(chaosv1.ReasonCanaryConflict, "pod "+c.Pod.Name+" is not the ChaosPod's: it is left alone, and the canary is not made")
+		no(chaosv1.ReasonCanaryConflict, "pod "+c.Pod.Name+" does not belong to the ChaosPod: it stays as it is, and no canary is created")
 	case r.template != nil && c != nil && c.Unschedulable != "":
 		no(chaosv1.ReasonUnschedulable, "pod "+c.Pod.Name+", the canary, is on no node: "+c.Unschedulable)
 	case r.observed.Unknown != "":

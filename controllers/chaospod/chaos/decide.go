@@ -84,7 +84,7 @@ func (r *run) trackSpec() {
 		}
 	} else if reason, _, held := r.wasHeld(); held && st.CurrentRun == nil && !isCalendarReason(reason) {
 		if r.runNow() == "" {
-			text := "the run that was held (" + reason + ") is not made up for: the spec was changed"
+			text := "the held run (" + reason + ") is skipped: the spec was changed"
 			r.addMessage(Message{Reason: chaosv1.EventChaosMissed, Text: text})
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 )
 
-// Decision is what follows from an Observation.
+// Decision is the result of Decide.
 type Decision struct {
 	// Status is the new status, with its conditions. It must be stored before any of Actions is done.
 	Status chaosv1.ChaosPodStatus
@@ -28,10 +28,10 @@ type Decision struct {
 	WaitsFor       []types.UID
 }
 
-// Verb is what an Action does.
+// Verb names the operation of an Action.
 type Verb string
 
-// What an Action does.
+// The verbs of an Action.
 const (
 	// Evict asks the eviction API, and Delete deletes the pod. Both demand the pod's UID.
 	Evict  Verb = "Evict"
@@ -73,7 +73,7 @@ const (
 	Forbidden Outcome = "Forbidden"
 	// Gone means that no pod of that name has that UID.
 	Gone Outcome = "Gone"
-	// Retry failed for now, or it is not known whether it failed: the next decision repeats it.
+	// Retry failed for now, or its result is unknown. The next decision repeats it.
 	Retry Outcome = "Again"
 )
 
@@ -81,7 +81,7 @@ const (
 type Result struct {
 	Action  Action
 	Outcome Outcome
-	// Budget is the PodDisruptionBudget that Blocked an eviction; empty where it is not known.
+	// Budget names the PodDisruptionBudget that blocked an eviction. It is empty if unknown.
 	Budget string
 	// Reason of Forbidden, as of the condition Ready. Defaults to Forbidden.
 	Reason string
@@ -89,7 +89,7 @@ type Result struct {
 
 // Message is the content of an event about the ChaosPod, and about the pod and its owner where it names them.
 type Message struct {
-	// Reason is that of the Event.
+	// Reason is the reason of the Event.
 	Reason  string
 	Warning bool
 	// Victim of the event, with its owner; nil for none.
@@ -99,21 +99,21 @@ type Message struct {
 	Ended *chaosv1.Run
 }
 
-// Observation is what a decision is made from, besides metadata, spec and status.
+// Observation is the input of Decide besides metadata, spec and status.
 type Observation struct {
 	// Now is the time. Status holds whole seconds; Now need not.
 	Now time.Time
-	// Schedule is what the spec has about time, from ScheduleOf. Nil is read from the spec.
+	// Schedule is the parsed schedule of the spec, from ScheduleOf. If nil, Decide parses the spec.
 	Schedule *Schedule
 	// BlockedBy is why nothing may be done for this object at all: the reason is InvalidSpec or
 	// Forbidden. It is zero when normal. A run under way is still verified.
 	BlockedBy Obstacle
 	// Refused is why an action was refused that is tried again: conditions keep it meanwhile. It is zero when normal.
 	Refused Obstacle
-	// Missing is why there is no target, in the words of a message such as "Deployment api does not
+	// Missing is why there is no target, as the text of a message such as "Deployment api does not
 	// exist". It is empty where the target exists, and for target.template.
 	Missing string
-	// Unknown is why the target cannot be read, in the words of a message: nothing is killed. Owners may
+	// Unknown is why the target cannot be read, as the text of a message: nothing is killed. Owners may
 	// then lack some.
 	Unknown string
 	// Cached means that it was read from a cache, which lacks facts of pods: they are taken for what allows a kill. The
@@ -121,7 +121,7 @@ type Observation struct {
 	Cached bool
 	// Suspect means that so many checks fail at once that the operator itself is probably at fault.
 	Suspect bool
-	// Owners are what the target's pods belong to, each once: the Deployment itself and not its
+	// Owners are the owners of the target's pods, each once: the Deployment itself and not its
 	// ReplicaSet. Those of the victims of the run under way belong here too, whether the spec still
 	// names them or not. It is empty for target.template.
 	Owners []Owner
@@ -139,35 +139,35 @@ type Observation struct {
 // Obstacle is a reason and a message of a condition.
 type Obstacle struct{ Reason, Message string }
 
-// Others is what the ledger of disruptions has for other objects.
+// Others summarizes the disruptions of other objects in the ledger.
 type Others struct {
 	// Free is how many more workloads the cluster and the namespace may have disrupted; what this object claims has
 	// been subtracted already.
 	Free int
-	// Full is why there is no room, in the words of a message.
+	// Full is why there is no room, as the text of a message.
 	Full string
 	// Disrupted are the workloads that a RebootPolicy or another ChaosPod disrupts.
 	Disrupted map[types.UID]bool
 }
 
-// Owner is what pods belong to: no run kills two pods of one owner.
+// Owner is the owner of pods. No run kills two pods of one owner.
 type Owner struct {
 	Kind string
 	Name string
 	UID  types.UID
 	// Desired is how many pods it should have.
 	Desired int32
-	// Unstable is why it is not stable, in the words of a message such as "rolls out"; empty while its
+	// Unstable is why it is not stable, as the text of a message such as "rolls out"; empty while its
 	// controller has seen its latest spec and every pod is of the latest revision.
 	Unstable string
-	// Fault is which fault is injected on purpose into what it depends on, in the words of a message;
+	// Fault is which fault is injected on purpose into what it depends on, as the text of a message;
 	// empty for none.
 	Fault string
-	// Mistake is what is wrong with the annotation by which it declares what it needs, as a sentence; empty for nothing.
+	// Mistake is a sentence about an invalid dependency annotation. It is empty if there is none.
 	Mistake string
 	// MinReady is how long a pod must be ready to count as available.
 	MinReady time.Duration
-	// Unknown is why something about it cannot be read, in the words of a message: none of its pods
+	// Unknown is why something about it cannot be read, as the text of a message: none of its pods
 	// is killed, and it does not count as recovered.
 	Unknown string
 	// Pods are all that it has, and that have not finished. Those of pending victims must be as the
@@ -202,7 +202,7 @@ type Pod struct {
 	Covered Fact
 }
 
-// Fact is what is known of something that an observation may lack.
+// Fact is a boolean that may be unknown.
 type Fact int8
 
 // The values of a Fact. What is Unknown is never killed for.
@@ -222,7 +222,7 @@ func FactOf(is bool) Fact {
 
 // Canary is the pod that has the canary's name.
 type Canary struct {
-	// Unknown is why it cannot be read, in the words of a message; nothing is done then.
+	// Unknown is why it cannot be read, as the text of a message; nothing is done then.
 	Unknown string
 	// Pod is nil where there is none.
 	Pod *Pod

@@ -82,7 +82,7 @@ func refusalStays(m *model, o Observation) error {
 	return nil
 }
 
-// holds are what keeps every run from starting.
+// holds returns the conditions that keep every run from starting.
 func holds() map[string]func(*Observation) {
 	return map[string]func(*Observation){
 		"blackout":               func(*Observation) {}, // withHold adds it to the spec
@@ -110,8 +110,8 @@ func withHold(name string, p *chaosv1.ChaosPod, o Observation) (*chaosv1.ChaosPo
 	return held, o
 }
 
-// onAndOffIsNothing decides once with each hold, and then without: that is as if the hold had never been. A hold of a run
-// that kills is told, and spares its victims.
+// onAndOffIsNothing decides once with each hold, and then without: the result is as if the hold had never been. A hold of a run
+// that kills is reported, and spares its victims.
 func onAndOffIsNothing(m *model, o Observation) error {
 	if c := m.stored.Status.CurrentRun; c != nil && c.Phase != chaosv1.RunVerifying || m.canary != nil {
 		return nil

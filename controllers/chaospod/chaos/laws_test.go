@@ -233,13 +233,13 @@ func unknownStartsNothing(m *model, o Observation) error {
 		}
 		d := Decide(p, withPods(o, eachPod(hide)))
 		if c := begins(p, &d); c != nil || len(kills(&d)) > 0 {
-			return fmt.Errorf("it is not known %s, and pods die: %+v", name, d.Actions)
+			return fmt.Errorf("unknown: %s, and pods die: %+v", name, d.Actions)
 		}
 		plain := Decide(p, o)
 		held := d.holds(chaosv1.ConditionWaiting)
 		says := held != nil && (strings.Contains(held.Message, "not known") || strings.Contains(held.Message, "could not be read"))
 		if begins(p, &plain) != nil && !d.told() && !says {
-			return fmt.Errorf("it is not known %s, and nothing says so: %+v", name, held)
+			return fmt.Errorf("unknown: %s, and nothing says so: %+v", name, held)
 		}
 	}
 	return nil

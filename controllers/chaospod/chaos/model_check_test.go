@@ -124,7 +124,7 @@ func (m *model) proven(p *chaosv1.ChaosPod, o Observation, d Decision) {
 		case exceeded && run.Result == chaosv1.ResultSurvived:
 			m.fail("run %s was survived though too many requests failed", run.ID)
 		case !exceeded && run.Result == chaosv1.ResultProbesFailed:
-			m.fail("run %s failed by requests of which few failed: %+v", run.ID, o.Requests)
+			m.fail("run %s failed by its requests, and too few of them failed: %+v", run.ID, o.Requests)
 		case len(o.Requests) > 0 && (run.Requests == nil || *run.Requests != o.Requests[0].RequestCounts):
 			m.fail("run %s has counts of its own: %+v, not %+v", run.ID, run.Requests, o.Requests)
 		}

@@ -88,8 +88,8 @@ type model struct {
 	free    int
 	token   int
 
-	// failing means that requests of verification.probes fail; requests are those that the process has counted for the run
-	// under way, and exceeded the runs of which more failed than may by a decision that was stored.
+	// failing means that requests of verification.probes fail. requests are the counts of this process for the run under way.
+	// exceeded are the runs whose stored decision had more failures than allowed.
 	failing  bool
 	requests map[string]common.RequestCounts
 	exceeded map[string]bool
@@ -434,7 +434,7 @@ func (m *model) bytes(v any) string {
 	return string(data)
 }
 
-// checkRepeatable decides once more from what is to be stored: nothing may change, and nothing is told twice.
+// checkRepeatable decides once more from what is to be stored: nothing may change, and no message may repeat.
 func (m *model) checkRepeatable(object *chaosv1.ChaosPod, o Observation, d Decision) {
 	p := object.DeepCopy()
 	Decide(p, o)

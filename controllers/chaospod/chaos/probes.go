@@ -25,8 +25,8 @@ func (r *run) countRequests() {
 	}
 }
 
-// unprobed returns the probes of which no request has succeeded before the first death, in words: a service that fails already
-// is not disrupted, and what fails in any case would prove nothing.
+// unprobed returns the probes without a successful request before the first kill, as text. A service that already fails is not
+// disrupted: a failure then proves nothing.
 func (r *run) unprobed() string {
 	if r.deadCount() > 0 {
 		return ""
@@ -56,8 +56,8 @@ func (r *run) storeExceeded() {
 	}
 }
 
-// nextProbeEvent returns the event of a run whose owners are back and of which too many requests failed. What became of its
-// owners is known by then, and nothing that is still to come makes the failures fewer.
+// nextProbeEvent returns the event of a run whose owners are back and whose requests failed too often. The owners' result is
+// known by then, and later requests cannot make the failures fewer.
 func (r *run) nextProbeEvent() (occurrence, bool) {
 	if exceeded := r.requests().Exceeded(); exceeded != "" {
 		return r.probesFailed(exceeded), true
@@ -65,8 +65,8 @@ func (r *run) nextProbeEvent() (occurrence, bool) {
 	return occurrence{}, false
 }
 
-// awaitsRequests reports whether the verdict waits for a request of some probe, or for whether a failure counts. Once there is
-// no more time, a run of which nothing is known by some probe was not survived: that was asked for, and is not proven.
+// awaitsRequests reports whether the verdict waits for a request of some probe, or for whether a failure counts. After the
+// timeout, a run with a probe without any result was not survived: success was required, and is not proven.
 func (r *run) awaitsRequests() (o occurrence, failed, waits bool) {
 	counts := r.requests()
 	none := counts.NoneSent()

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 )
 
-// probedSuite has a run that has chosen its victim and killed nothing yet, and the probe shop, of which two requests may fail.
+// probedSuite has a run that has chosen its victim and killed nothing yet, and the probe shop with maxFailures 2.
 func probedSuite(t *testing.T, change ...func(*chaosv1.ChaosPodSpec)) *suite {
 	t.Helper()
 	b := newSuite(t)
@@ -90,8 +90,8 @@ func TestNothingIsKilledWhereAProbeFailsAlready(t *testing.T) {
 		"none yet":          {0, 0, nil, time.Second, ""},
 		"unsettled":         {0, 0, func(r *requestcount.Requests) { r.Unsettled = true }, time.Second, ""},
 		"as many as may":    {2, 2, nil, time.Minute, ""},
-		"one too many":      {3, 3, nil, time.Second, "3 of 3 requests failed before any pod was killed; 3 of 3 of probe shop, of which 2 may; no pod was killed: pod api-"},
-		"too many of some":  {9, 3, nil, time.Second, "3 of 9 requests failed before any pod was killed; 3 of 9 of probe shop, of which 2 may; no pod was killed: pod api-"},
+		"one too many":      {3, 3, nil, time.Second, "3 of 3 requests failed before any pod was killed; 3 of 3 of probe shop (maxFailures: 2); no pod was killed: pod api-"},
+		"too many of some":  {9, 3, nil, time.Second, "3 of 9 requests failed before any pod was killed; 3 of 9 of probe shop (maxFailures: 2); no pod was killed: pod api-"},
 		"none may be sent":  {0, 0, func(r *requestcount.Requests) { r.NotSent = "Denied" }, 2 * time.Minute, "no request of probe shop has succeeded (Denied); no pod was killed: pod api-"},
 		"a fault of ours":   {0, 0, func(r *requestcount.Requests) { r.Inconclusive = 7 }, time.Minute, ""},
 		"never a success":   {2, 2, nil, 2 * time.Minute, "2 of 2 requests failed before any pod was killed; no request of probe shop has succeeded; no pod was killed: pod api-"},
@@ -122,7 +122,7 @@ func TestNothingIsKilledWhereAProbeFailsAlready(t *testing.T) {
 	}
 }
 
-// A hold is told once it lasts: a moment is no reason to write the status.
+// A hold is reported once it lasts: a moment is no reason to write the status.
 func TestThatARunWaitsForARequestIsToldOnceItLasts(t *testing.T) {
 	b := probedSuite(t)
 	before := b.p.Status.DeepCopy()
@@ -175,7 +175,7 @@ func TestTooManyFailuresFailARunOnceItsOwnerIsBack(t *testing.T) {
 		b.replaced("new")
 		b.after(time.Second) // and not after the soak
 		b.expectLast(chaosv1.ResultProbesFailed, chaosv1.ReasonProbesFailed,
-			"37 of 1,100 requests failed while pods died; 37 of 1,100 of probe shop, of which 2 may")
+			"37 of 1,100 requests failed while pods died; 37 of 1,100 of probe shop (maxFailures: 2)")
 		expectOwner(t, b.last())
 		b.expectCondition(chaosv1.ConditionSurvived, "False/ProbesFailed")
 		if halted := b.p.Status.Halt != nil; halted != (onFailure == common.FailureHalt) {
@@ -271,7 +271,7 @@ func TestTheCountsOfTheStatusOfARunGoOn(t *testing.T) {
 	b.replaced("new")
 	b.after(time.Second)
 	b.expectLast(chaosv1.ResultProbesFailed, chaosv1.ReasonProbesFailed, "3 of 50 requests failed while pods died; none was sent while no replica led; "+
-		"3 of 50 of probe shop, of which 2 may")
+		"3 of 50 of probe shop (maxFailures: 2)")
 
 	b = probedSuite(t)
 	b.killProbed()

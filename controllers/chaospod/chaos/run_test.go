@@ -61,7 +61,7 @@ func TestReadySaysThatTheNextRunWaitsForAnotherDay(t *testing.T) {
 	b := newSuite(t)
 	b.p.Status.KilledDay, b.p.Status.KilledToday = "2026-03-02", 8
 	b.decide()
-	want := "the next run is due at 2026-03-03T00:00:00Z; safety.maxPerDay is used up: 8 have died on 2026-03-02"
+	want := "the next run is due at 2026-03-03T00:00:00Z; safety.maxPerDay is reached: 8 pods killed on 2026-03-02"
 	if got := b.message(chaosv1.ConditionReady); got != want {
 		t.Errorf("%q, want %q", got, want)
 	}

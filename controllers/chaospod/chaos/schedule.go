@@ -22,7 +22,7 @@ const (
 	maxLookahead = 400
 )
 
-// Schedule is what a spec has about time. It is valid for one generation of the object, and immutable.
+// Schedule is the parsed schedule of a spec. It is valid for one generation of the object, and immutable.
 type Schedule struct {
 	cron     *cron.Schedule
 	interval time.Duration

@@ -39,7 +39,7 @@ type settings struct {
 	verificationProbes              []common.VerificationProbe
 	historyLimit                    *int32
 
-	// unreadable is what in the spec is invalid: nothing is killed then.
+	// unreadable describes what is invalid in the spec. While it is set, nothing is killed.
 	unreadable string
 	// clamped are messages about durations that are above their upper bounds.
 	clamped []string

@@ -20,7 +20,7 @@ const (
 	Halted State = "Halted"
 )
 
-// Event is what happens to a ChaosPod.
+// Event is a cause of a ChaosPod's transition from one state to another.
 type Event string
 
 // The events of a ChaosPod.

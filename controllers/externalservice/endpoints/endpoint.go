@@ -183,7 +183,7 @@ func isReachable(ip netip.Addr, families []corev1.IPFamily) bool {
 	return len(families) == 0 || slices.Contains(families, family)
 }
 
-// wasAllowed reports whether the status has the address, of whichever endpoint, and the policy had not denied it.
+// wasAllowed reports whether the status lists the address for any endpoint, and the policy had not denied it.
 func wasAllowed(status *networkingv1.ExternalServiceStatus, ip netip.Addr) bool {
 	return slices.ContainsFunc(status.Endpoints, func(e networkingv1.EndpointStatus) bool {
 		return slices.ContainsFunc(e.Addresses, func(a networkingv1.AddressStatus) bool {

@@ -71,7 +71,7 @@ func (e *Endpoint) ResolveMessage(reason string) string {
 			if cause == string(dns.Denied) {
 				cause += e.refusedMessage()
 			}
-			return name + fmt.Sprintf("resolves, except for its %s records (%s), of which %s kept", e.State.Failed, cause,
+			return name + fmt.Sprintf("resolves, except for its %s records (%s); %s kept", e.State.Failed, cause,
 				events.Plural(e.State.Kept, "last address is", "last addresses are"))
 		}
 		if e.State.ResolvedTime.IsZero() {

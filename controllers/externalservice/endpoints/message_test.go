@@ -36,7 +36,7 @@ func TestWhyANameDoesNotResolve(t *testing.T) {
 			"resolves only to addresses that the egress policy refuses: 127.0.0.1 is a loopback address (Loopback)"},
 		{networkingv1.ReasonDenied, resolution.State{Cause: "Denied", Kept: 2, ResolvedTime: epoch}, []Address{good, good}, "points into the cluster, 2 last addresses are kept"},
 		{networkingv1.ReasonStale, resolution.State{Cause: "Denied", Failed: "A", Kept: 1, Refused: 1, ResolvedTime: epoch}, []Address{good, loopback("127.0.0.1")},
-			"resolves, except for its A records (Denied: 127.0.0.1 is a loopback address (Loopback)), of which 1 last address is kept"},
+			"resolves, except for its A records (Denied: 127.0.0.1 is a loopback address (Loopback)); 1 last address is kept"},
 	} {
 		e := Endpoint{Name: "a", DNS: &networkingv1.DNSName{Name: "db.example.com"}, State: &test.state, Addresses: test.addresses}
 		if got, want := e.ResolveMessage(test.reason), `endpoint "a": db.example.com `+test.want; got != want {

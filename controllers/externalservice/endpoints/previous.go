@@ -17,8 +17,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
-// Previous is what an earlier process has left in the EndpointSlices and the status. Slices are written
-// first: where the two disagree the slices are right.
+// Previous is the state that an earlier process left in the EndpointSlices and the status. Slices are written first: where the
+// two disagree, the slices are right.
 type Previous struct {
 	status    *networkingv1.ExternalServiceStatus
 	published map[Key]bool // and whether it is ready
@@ -35,7 +35,7 @@ type Previous struct {
 	used         map[netip.Addr]bool
 }
 
-// Edits are what of the spec was edited since the status was written.
+// Edits are the edits of the spec since the status was written.
 type Edits struct {
 	// Any means that anything was, and Check that another check or port has found its health.
 	Any, Check bool
@@ -73,9 +73,9 @@ func PreviousOf(es *networkingv1.ExternalService, current []*discoveryv1.Endpoin
 	return p
 }
 
-// ActiveIn returns the priority of the spec that has most of what is published, and of what is ready first: the number that it
-// had before an edit (former) may be that of other endpoints now. Where the spec has none of it, the number stays if its
-// endpoints have another address than the status has, since that replaces the former one. Otherwise it is NoPriority.
+// ActiveIn returns the priority of the spec that has most of the published addresses; ready addresses count first. The number
+// before an edit (former) may now belong to other endpoints. If the spec has none of the published addresses, the number stays
+// if its endpoints have an address that the status lacks: that address replaces them. Otherwise it is NoPriority.
 func ActiveIn(published map[Key]bool, all []Endpoint, former int32, status *networkingv1.ExternalServiceStatus) int32 {
 	for _, reduced := range []func(Key) Key{func(k Key) Key { return k }, func(k Key) Key { return Key{IP: k.IP} }} {
 		if most, hasAny := fullest(published, all, former, reduced); hasAny {
@@ -132,8 +132,7 @@ func hasNewAddress(all []Endpoint, priority int32, status *networkingv1.External
 	return false
 }
 
-// HealthSeed returns the health of an address, or nil where it is not known. sendsHost means that the check uses the name of
-// the endpoint.
+// HealthSeed returns the health of an address, or nil if unknown. sendsHost means that the check uses the name of the endpoint.
 func (p *Previous) HealthSeed(e *Endpoint, a *Address, sendsHost bool) *probe.Seed {
 	stored := p.storedAddress(e, a, sendsHost)
 	ready, published := p.published[a.Key()]

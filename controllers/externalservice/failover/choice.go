@@ -15,13 +15,13 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/requests"
 )
 
-// defaultFailbackDelay is that of a spec without a failover block.
+// defaultFailbackDelay applies to a spec without a failover block.
 const defaultFailbackDelay = 5 * time.Minute
 
 // criteria holds what a decision depends on, besides the candidates.
 type criteria struct {
 	now time.Time
-	// isChecked is whether there is a health check; without one every address counts as healthy.
+	// isChecked means that there is a health check. Without one, every address counts as healthy.
 	isChecked bool
 	// isSuspect means that the results of checks cannot be trusted now: the active priority stays.
 	isSuspect bool

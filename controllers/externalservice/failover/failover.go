@@ -93,16 +93,16 @@ type State struct {
 	endedFault     *networkingv1.FaultStatus
 	// flaps are the addresses that have become unhealthy while this process ran.
 	flaps map[addressKey]*flapState
-	// heldSince is since when slices and status wait for first lookups and checks; zero if they do not.
+	// heldSince is the time from which slices and status wait for first lookups and checks; zero if they do not.
 	heldSince time.Time
-	// outgoingSince is since when ready addresses that the spec no longer selects are kept until their replacements are
+	// outgoingSince is the time from which ready addresses that the spec no longer selects are kept until their replacements are
 	// checked.
 	outgoingSince map[endpoints.Key]time.Time
 	// SliceWrites is the recent rate of writes of slices.
 	SliceWrites WriteRate
 }
 
-// Decision is what to publish, unless IsHeld.
+// Decision is the result of Decide: the endpoints to publish, unless IsHeld.
 type Decision struct {
 	// IsHeld means that slices and status stay as they are until RequeueAt, or until something is enqueued.
 	IsHeld bool

@@ -153,7 +153,7 @@ func TestARequestActsOnce(t *testing.T) {
 	d.requested = ""
 	d.wantLasting(networkingv1.FaultOutcomeWithdrawn)
 	d.advance(time.Hour)
-	d.requested = tenMinutes // of which the first acted long ago
+	d.requested = tenMinutes // the first of these minutes passed long ago
 	d.wantLasting(networkingv1.FaultOutcomeRefused)
 }
 

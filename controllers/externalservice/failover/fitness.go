@@ -21,10 +21,10 @@ type Fitness struct {
 	wanted map[netip.Addr]bool
 }
 
-// Fitness returns which addresses may take traffic by a decision. Those that the policy denies, or that are unhealthy, are
-// unfit unless the decision wants them to be ready all the same; all that is not ready is, where a fault made it so. Of
-// addresses of slices (held), those that the policy denies are unfit also where the spec does not have them any more. Those
-// of the cluster stay until what replaces them is there: their approval went with the former spec.
+// Fitness returns which addresses may take traffic by a decision. Denied or unhealthy addresses are unfit, unless the decision
+// wants them to be ready nevertheless. A fault makes every address that is not ready unfit. Addresses of slices (held) that the
+// policy denies are unfit even if the spec no longer has them. Addresses of the cluster stay until their replacements are
+// published: their approval ended with the previous spec.
 func (d *Decision) Fitness(all []endpoints.Endpoint, held []endpoints.Held) Fitness {
 	f := Fitness{byKey: map[endpoints.Key]bool{}, byIP: map[netip.Addr]bool{}, wanted: map[netip.Addr]bool{}}
 	for i := range all {

@@ -108,7 +108,7 @@ func TestLawAnAddressStaysWithItsFormerPortsUntilTheOthersWereChecked(t *testing
 			health := is[former.IP]
 			stays := health == networkingv1.AddressUnknown || isAwaited && !isHealthy
 			if ready[former] != stays || ready[endpoints.Key{IP: former.IP, Ports: "1"}] != (health == networkingv1.AddressHealthy) {
-				t.Fatalf("seed %d: %s is %s at its new ports, and ready with the former %t, with the new %t: %s", seed, former.IP, health,
+				t.Fatalf("seed %d: %s is %s at its new ports, and ready at the previous ports %t, at the new ones %t: %s", seed, former.IP, health,
 					ready[former], ready[endpoints.Key{IP: former.IP, Ports: "1"}], show(d.Shown))
 			}
 		}

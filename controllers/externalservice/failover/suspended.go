@@ -13,8 +13,8 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/egress"
 )
 
-// Suspension is what stays of an object that is suspended, or whose stored spec is not valid: neither is a way around the
-// egress policy.
+// Suspension is the published state of an object that is suspended or whose stored spec is invalid. Neither bypasses the egress
+// policy.
 type Suspension struct {
 	// IsUnsynced means that the policy cannot decide yet.
 	IsUnsynced bool

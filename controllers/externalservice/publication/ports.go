@@ -24,7 +24,7 @@ import (
 // protocol. So a port is renamed in an order: slices with the new names, the Service, and then the slices with the old ones
 // go. Where a name would lead to the endpoints of another port meanwhile, the Service has a name of no spec in between.
 
-// frontend is what clients reach of a Service, and portKey by what its endpoints are found.
+// frontend identifies a port of a Service for clients, and portKey identifies it in EndpointSlices.
 type (
 	frontend struct {
 		number   int32

@@ -33,17 +33,18 @@
 //
 //   - A complete answer of fewer than 8 addresses replaces what was there, at once: when a record
 //     moves from one address to another, no client is sent to the old one.
-//   - In a rotation, an address stays for 2 TTLs after it was last seen, a little more so that
-//     two lookups fit in, and goes with the next lookup after that. A rotation is an answer of 8
-//     addresses or more, or a name of which addresses were seen to leave and come back in two
-//     of the last 20 answers; one such return may be a failover and its failback. Where there is one
-//     address at a time out of two, it takes returns in six lookups: the name of a database flips
-//     while one server takes over from the other, and the one that was left refuses writes.
-//   - A rotation that goes on is a pool: an answer of 8 addresses or more, some of which came back in
-//     two of the last 20 answers, or a smaller one with such a return in four. There an address stays
-//     until 10 answers in a row lacked it, or 5 times as many as it takes to see the pool once, for an
-//     hour at most where 2 TTLs are not longer, so that the pool settles as one set of addresses. What
-//     the pool has given up goes after that.
+//   - In a rotation, an address stays for 2 TTLs after it was last seen, plus a margin so that two
+//     lookups fit in. It goes with the next lookup after that.
+//   - A rotation is an answer of 8 addresses or more, or a name whose addresses left and came back
+//     in two of the last 20 answers. One such return may be a failover and its failback.
+//   - A name that has one address at a time out of two is a rotation after returns in six lookups.
+//     The name of a database flips while one server takes over from the other, and the one that
+//     was left refuses writes.
+//   - A rotation that goes on is a pool: some addresses of an answer of 8 or more came back in two
+//     of the last 20 answers, or those of a smaller answer in four.
+//   - In a pool, an address stays until 10 answers in a row lacked it, or 5 times as many as it
+//     takes to see the pool once. It stays for at most an hour, or 2 TTLs if that is longer. The
+//     pool thus settles as one set of addresses.
 //   - Times and answers count only while the family resolves: an outage of DNS ends no pool.
 //   - The addresses of a Seed are a pool where the first complete answer has fewer, if it has some of
 //     them, or if they are 8 or more: it is unknown whether an earlier process saw them return. Where

@@ -28,7 +28,7 @@ func missing(wanted, from []dns.Address) string {
 	return format(slices.DeleteFunc(slices.Clone(wanted), func(a dns.Address) bool { return slices.Contains(from, a) }))
 }
 
-// worldOfVerdicts is what decides about addresses, and may change at any time.
+// worldOfVerdicts decides about addresses. Its verdicts may change at any time.
 type worldOfVerdicts map[dns.Address]Verdict
 
 func (w worldOfVerdicts) of(a dns.Address, _ bool) Verdict { return w[a] }
@@ -37,8 +37,8 @@ func (w worldOfVerdicts) usable(all []dns.Address) []dns.Address {
 	return slices.DeleteFunc(slices.Clone(all), func(a dns.Address) bool { return w[a] != Usable })
 }
 
-// Law 1: an answer of which nothing may be published, in one family or in both, takes no address away that may be. What of
-// an answer may be published is.
+// Law 1: an answer without a publishable address, in one family or in both, takes no publishable address away. The publishable
+// part of an answer is published.
 func TestLawAnAnswerOfWhichNothingMayBePublishedTakesNothingAway(t *testing.T) {
 	four, six := strings.Fields("a b c d e f"), strings.Fields("a6 b6 c6 d6 e6 f6")
 	failures := []string{"NXDomain", "ServFail", "Timeout", "Denied"}

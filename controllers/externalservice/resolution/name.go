@@ -61,7 +61,7 @@ func either(a, b func(dns.Address, bool) Verdict) func(dns.Address, bool) Verdic
 	return func(address dns.Address, isHeld bool) Verdict { return min(a(address, isHeld), b(address, isHeld)) }
 }
 
-// State is what is known of a name.
+// State is the result of resolving a name.
 type State struct {
 	// Addresses are sorted and unique, at most 100. They must not be changed.
 	Addresses []dns.Address
@@ -108,7 +108,7 @@ func (s State) needsReconcile(before State) bool {
 		!s.ExpiresAt.Equal(before.ExpiresAt) || !slices.Equal(s.Addresses, before.Addresses)
 }
 
-// query is what is looked up; equal names of several objects share one.
+// query is a lookup. Equal names of several objects share one.
 type query struct {
 	host    string
 	records networkingv1.RecordType

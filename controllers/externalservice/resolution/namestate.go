@@ -11,8 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/dns"
 )
 
-// nameState is what is known of one name. It has no clock and sends nothing: apply takes an answer, and state is
-// the result.
+// nameState is the state of one name. It has no clock and sends nothing: apply takes an answer, and state returns the result.
 type nameState struct {
 	settings
 

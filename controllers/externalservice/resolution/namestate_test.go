@@ -18,7 +18,7 @@ import (
 
 var epoch = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// addresses reads texts; one letter stands for an IPv4 address, and one with a 6 for IPv6.
+// addresses parses texts. One letter is an IPv4 address, and a letter with a 6 is an IPv6 address.
 func addresses(text string) []dns.Address {
 	var list []dns.Address
 	for _, word := range strings.Fields(text) {
@@ -104,7 +104,7 @@ func TestAnswersBecomeAddresses(t *testing.T) {
 		"a partial answer removes nothing": {"", []step{
 			{"a b", nx, "a b", ""}, {"partial c", nx, "a b c", ""}, {"partial c", nx, "a b c", ""}, {"c", nx, "c", ""},
 		}},
-		"of a target that fails the former addresses stay": {"", []step{
+		"the previous addresses of a target that fails stay": {"", []step{
 			{"a b c", nx, "a b c", ""}, {"a without b", nx, "a b", ""}, {"a without b", nx, "a b", ""}, {"a", nx, "a", ""},
 		}},
 		"a failing family keeps its addresses while the other moves": {"", []step{
@@ -123,7 +123,7 @@ func TestAnswersBecomeAddresses(t *testing.T) {
 		"nothing at all keeps the addresses": {"", []step{
 			{"a", "v6", "a v6", "Resolved"}, {nx, nx, "a v6", "Stale"}, {nx, nx, "a v6", "Stale"}, {bad, none, "a v6", "Stale"}, {"b", nx, "b v6", "Resolved"},
 		}},
-		"a first failure is told as it is": {"", []step{
+		"a first failure is reported as it is": {"", []step{
 			{nx, nx, "", nx}, {bad, nx, "", bad}, {none, none, "", none}, {none, bad, "", bad}, {denied, denied, "", denied}, {"a", nx, "a", "Resolved"},
 		}},
 		"a name that turns into the cluster says so": {"", []step{

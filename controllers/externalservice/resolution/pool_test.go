@@ -38,7 +38,7 @@ func TestAPoolSettlesAndWhatItGivesUpGoes(t *testing.T) {
 		t.Errorf("%d changes, %d addresses; want all 20 and no change", changes, len(r.state.Addresses))
 	}
 
-	// Another process has the same, whatever it is told first.
+	// Another process has the same, whatever answer comes first.
 	name.Seed, name.SeedTime = r.state.Addresses, epoch
 	r = newNameState(name)
 	for i := range 50 {

@@ -21,7 +21,7 @@ const (
 	maxUnanswered = 3
 )
 
-// reachability is whether the nameservers reply.
+// reachability records whether the nameservers reply.
 type reachability struct {
 	unreachable atomic.Bool
 	changeMu    sync.Mutex

@@ -22,9 +22,8 @@ import (
 type Options struct {
 	// Lookup looks up a name, and returns soon after ctx ends. Required.
 	Lookup func(ctx context.Context, name string, records networkingv1.RecordType) dns.Answer
-	// Ping reports whether any nameserver replies. It is called after a lookup without a reply, to tell
-	// unreachable nameservers from slow servers of the name. Defaults to nil: three such lookups in a row mean
-	// the former.
+	// Ping reports whether any nameserver replies. It is called after a lookup without a reply, to tell unreachable nameservers
+	// from slow servers of the name. Defaults to nil: three such lookups in a row mean that the nameservers are unreachable.
 	Ping func(ctx context.Context) bool
 	// Workers is how many names are looked up at once; one namespace gets about half of them. Defaults to 64.
 	Workers int

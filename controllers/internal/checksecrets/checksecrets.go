@@ -56,7 +56,7 @@ func New(reader client.Reader, now func() time.Time) *Reader {
 	return &Reader{reader: reader, now: now, entries: map[source]*entry{}}
 }
 
-// Content is what a check needs of the Secrets that it names.
+// Content holds the Secrets that a check names.
 type Content struct {
 	probe.Secrets
 
@@ -66,14 +66,14 @@ type Content struct {
 	Due time.Time
 }
 
-// source is what is read: one key of a Secret, or the pair of a certificate and its key where that is empty.
+// source is one key of a Secret, or its certificate and private key if key is empty.
 type source struct {
 	types.NamespacedName
 
 	key string
 }
 
-// entry is what was read.
+// entry is the cached result of a read.
 type entry struct {
 	// content is kept while the Secret cannot be read, and dropped where it is not valid: then there is nothing to check by.
 	content probe.Confidential

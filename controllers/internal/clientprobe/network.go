@@ -19,7 +19,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/probe"
 )
 
-// Network is what requests are sent through.
+// Network connects requests to their hosts.
 type Network struct {
 	// Dial opens a TCP connection. It must end when ctx ends, and its error is an egress.DeniedError where the policy refuses
 	// the address. Required.
@@ -36,7 +36,7 @@ func (n Network) DialUnapproved(ctx context.Context, to egress.Query) (net.Conn,
 	if refusal, refused := errors.AsType[*egress.DeniedError](err); refused {
 		switch refusal.Verdict.Reason {
 		case egress.ReasonUnsynced, egress.ReasonPodsUnknown:
-			return nil, fmt.Errorf("check %s: it is not known yet where the cluster is: %w", to.IP, probe.ErrLocal)
+			return nil, fmt.Errorf("check %s: the ranges of the cluster have not been read yet: %w", to.IP, probe.ErrLocal)
 		}
 	}
 	return conn, err

@@ -75,8 +75,8 @@ func Wants(ctx context.Context, secrets *checksecrets.Reader, namespace string, 
 // Disruption is a restart or a run that requests are counted for.
 type Disruption struct {
 	ID string
-	// Stored is what the status has of it, and Resumed that another process has begun it. Both count only for one that this
-	// process does not count for yet.
+	// Stored are the counts in the status. Resumed means that another process began the disruption. Both apply only until this
+	// process counts for the disruption itself.
 	Stored  []common.ProbeRequests
 	Resumed bool
 }
@@ -254,8 +254,8 @@ func (s *Sender) isNews(of *sending) (changed bool) {
 	return changed
 }
 
-// OnChange notifies about a key of the prober of which the requests may decide something now, and reports whether the key is one of
-// the Sender's.
+// OnChange notifies about a key of the prober if its requests may now change a decision. It reports whether the key belongs to
+// the Sender.
 func (s *Sender) OnChange(key types.NamespacedName) bool {
 	s.mu.Lock()
 	of, ok := s.byKey[key]

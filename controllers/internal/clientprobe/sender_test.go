@@ -93,7 +93,7 @@ func (s *suite) advance(d time.Duration, err error) (dials, notified int) {
 	return s.dials, s.notified
 }
 
-// want is a probe of 198.18.0.1:8080 each second, of which one request may fail.
+// want returns a probe of 198.18.0.1:8080 each second, with maxFailures 1.
 func want(name string) Want {
 	list := []common.VerificationProbe{{Name: name, Host: "198.18.0.1", MaxFailures: ptr.To[int32](1),
 		TCPSocket: &common.TCPSocketAction{Port: ptr.To(intstr.FromInt32(8080))}}}

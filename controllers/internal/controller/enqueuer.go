@@ -21,7 +21,7 @@ type Enqueuer struct {
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 }
 
-// Source is what the controller watches.
+// Source returns the source for the controller to watch.
 func (e *Enqueuer) Source() source.Source {
 	return source.Func(func(_ context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
 		e.mu.Lock()

@@ -26,8 +26,8 @@ type refusedStatusError struct {
 
 func (e *refusedStatusError) Unwrap() error { return e.error }
 
-// Check returns the error of a write of a status, which may be nil. The first of refusals in a row is told by an event of
-// the object, in the words of the API server.
+// Check returns the error of a status write; nil if there is none. The first of several refusals in a row emits an event on the
+// object with the API server's message.
 func (s *RefusedStatus) Check(
 	ctx context.Context, err error, object client.Object, to recorder.EventRecorder, now time.Time, action string,
 ) error {

@@ -66,9 +66,9 @@ func ConfirmStored(ctx context.Context, from client.Reader, stored, live client.
 	return nil
 }
 
-// ResultOf is what a reconcile that failed returns: an object that has changed meanwhile, or whose cache
-// is behind, is reconciled again soon, one whose status is refused after a backoff, and one whose namespace is going is
-// left alone.
+// ResultOf returns the result of a reconcile that failed with err. An object that has changed meanwhile, or whose cache is
+// behind, is retried soon. One whose status is refused is retried after a backoff. One whose namespace is being deleted is not
+// retried.
 func ResultOf(err error) (reconcile.Result, error) {
 	var refused *refusedStatusError
 	switch {

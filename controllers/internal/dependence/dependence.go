@@ -47,7 +47,7 @@ type Dependants struct {
 	Workloads []Workload
 	// Restarted names the RebootPolicy that restarts one of them, as a message; empty for none.
 	Restarted string
-	// Mistakes are what is wrong with annotations of the namespace, which may have meant the ExternalService.
+	// Mistakes describes invalid annotations in the namespace. They may have meant the ExternalService.
 	Mistakes []string
 }
 

@@ -17,7 +17,7 @@ import (
 type Requests struct {
 	common.ProbeRequests
 
-	// Unsettled means that it is not known yet whether some failures are the fault of the operator.
+	// Unsettled means that some failures may still turn out to be the operator's fault.
 	Unsettled bool
 	// NotSent is why the latest request was not sent, in one word; empty where it was.
 	NotSent string
@@ -67,7 +67,7 @@ func (c Counts) Status() []common.ProbeRequests {
 	return counts
 }
 
-// Exceeded names the probes of which more requests failed than may; "" where there are none.
+// Exceeded names the probes with more failed requests than allowed. It is "" if there are none.
 func (c Counts) Exceeded() string { return c.exceeded(c.Status()) }
 
 // IsExceededIn reports whether that is in the status.
@@ -79,7 +79,7 @@ func (c Counts) exceeded(counts []common.ProbeRequests) string {
 		p := &c.probes[i]
 		for _, n := range counts {
 			if n.Name == p.Name && n.Failed > int64(*p.MaxFailures) {
-				texts = append(texts, fmt.Sprintf("%s of %s of probe %s, of which %s may",
+				texts = append(texts, fmt.Sprintf("%s of %s of probe %s (maxFailures: %s)",
 					grouped(n.Failed), grouped(n.Sent), p.Name, grouped(int64(*p.MaxFailures))))
 			}
 		}
@@ -87,12 +87,12 @@ func (c Counts) exceeded(counts []common.ProbeRequests) string {
 	return strings.Join(texts, ", ")
 }
 
-// NoneSent names the probes of which nothing is known; "" where there are none.
+// NoneSent names the probes without any result. It is "" if there are none.
 func (c Counts) NoneSent() string {
 	return c.without("was sent", func(r *Requests) bool { return r.Sent+r.Inconclusive == 0 && !r.Unsettled })
 }
 
-// NoneSucceeded names the probes of which no request has succeeded; "" where there are none.
+// NoneSucceeded names the probes without a successful request. It is "" if there are none.
 func (c Counts) NoneSucceeded() string {
 	return c.without("has succeeded", func(r *Requests) bool { return r.Sent == r.Failed })
 }
@@ -113,13 +113,13 @@ func (c Counts) without(what string, lacks func(*Requests) bool) string {
 	return strings.Join(texts, ", ")
 }
 
-// IsUnsettled reports whether it is not known yet whether some failures count.
+// IsUnsettled reports whether some failures may not count in the end.
 func (c Counts) IsUnsettled() bool {
 	return slices.ContainsFunc(c.all, func(r Requests) bool { return r.Unsettled })
 }
 
 // Sentence returns what came of the requests of a disruption that ends, whose counts are in the status; empty where there were
-// none. When they were sent is in the words of a sentence, such as "while it restarted".
+// none. When they were sent is part of a sentence, such as "while it restarted".
 func (c Counts) Sentence(stored []common.ProbeRequests, when string) string {
 	total := Total(stored)
 	if total == nil || total.Sent+total.Inconclusive == 0 {

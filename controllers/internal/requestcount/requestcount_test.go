@@ -22,7 +22,7 @@ func TestWhatIsObservedComesBeforeWhatIsStoredByName(t *testing.T) {
 	if got := c.Status(); len(got) != 3 || got[0].Sent != 1240 || got[1].Sent != 9 || got[2].Name != "c" || got[2].Sent != 0 {
 		t.Errorf("%+v", got)
 	}
-	if got, want := c.Exceeded(), "1 of 9 of probe b, of which 0 may"; got != want || !c.IsExceededIn(stored) || c.IsExceededIn(nil) {
+	if got, want := c.Exceeded(), "1 of 9 of probe b (maxFailures: 0)"; got != want || !c.IsExceededIn(stored) || c.IsExceededIn(nil) {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if got, want := c.NoneSent(), "no request of probe c was sent"; got != want {

@@ -14,7 +14,7 @@ import (
 
 const annotation = "example.com/now"
 
-// with returns an object with a value of the annotation; "-" stands for none.
+// with returns an object with a value of the annotation; "-" means no annotation.
 func with(value string) metav1.Object {
 	object := &metav1.ObjectMeta{}
 	if value != "-" {

@@ -76,7 +76,8 @@ func (r *fields) blame(format string, path []string) {
 	}
 }
 
-// number returns one, or what stands for one that is missing. That one may not be missing is what there is a text for.
+// number returns the number at path, or missing if there is none. If isMissing is not "", the number is required and isMissing
+// is the error's text.
 func (r *fields) number(missing int64, isMissing string, path ...string) int64 {
 	value, _, err := unstructured.NestedFieldNoCopy(r.object, path...)
 	number, is := value.(int64)

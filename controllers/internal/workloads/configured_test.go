@@ -24,7 +24,7 @@ var cloneSets = workloadkinds.Kind{
 	GroupVersionKind: schema.GroupVersionKind{Group: "apps.kruise.io", Version: "v1alpha1", Kind: "CloneSet"}, Template: []string{"spec", "template"},
 }
 
-// cloneSet is one of three pods, all of which are of its latest revision, with some of its fields replaced.
+// cloneSet returns a CloneSet of three pods of its latest revision, with some of its fields replaced.
 func cloneSet(t *testing.T, spec, status string) *unstructured.Unstructured {
 	t.Helper()
 	text := `{apiVersion: apps.kruise.io/v1alpha1, kind: CloneSet, metadata: {name: web, namespace: shop, uid: u, generation: 3},

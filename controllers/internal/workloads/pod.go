@@ -202,7 +202,7 @@ func Index(ctx context.Context, in client.FieldIndexer) error {
 	return nil
 }
 
-// OwnerOf is what ByOwner holds of an object.
+// OwnerOf returns the values of an object in the index ByOwner: the UID of its controller, if it has one.
 func OwnerOf(object client.Object) []string {
 	if owner := ControllerOf(object); owner != "" {
 		return []string{string(owner)}

@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 )
 
-// healthy is a Rollout of two pods, all of which are of its latest revision.
+// healthy is a Rollout of two pods. Both are of its latest revision.
 const healthy = `
 metadata: {name: web, namespace: shop, uid: u, generation: 3}
 spec: {replicas: 2, selector: {matchLabels: {app: web}}, strategy: {canary: {}}}

@@ -43,8 +43,8 @@ type Workload struct {
 	Template   *corev1.PodTemplateSpec
 	// RefersTo is why the Template could not be read, which is that of another object; nil where it was.
 	RefersTo error
-	// TemplateHash is a hash of Template without the annotations of a restart, empty where it is not known, and RestartID
-	// one of these annotations.
+	// TemplateHash is a hash of Template without the annotations of a restart; it is empty if unknown. RestartID is one of
+	// these annotations.
 	TemplateHash string
 	RestartID    string
 	// RunsToEnd means that it is a CronJob or a Job: a restart begins what runs to an end, and need not stay available.
@@ -53,7 +53,7 @@ type Workload struct {
 	// OnDelete, Partitioned or Terminating. It is empty when normal. For the strategy Evict neither
 	// Paused nor OnDelete nor Partitioned is one.
 	Obstacle string
-	// ObstacleText is what else is to be said about the obstacle, as the end of a sentence; empty for nothing.
+	// ObstacleText completes the sentence about the obstacle. It is empty if there is nothing to add.
 	ObstacleText string
 	// ScaledBy is the field manager that scaled it to zero, as far as that is known.
 	ScaledBy string
@@ -122,7 +122,7 @@ func newWorkload(
 	return w
 }
 
-// RestartedAtAnnotation is that of `kubectl rollout restart`.
+// RestartedAtAnnotation is the annotation that `kubectl rollout restart` sets.
 const RestartedAtAnnotation = "kubectl.kubernetes.io/restartedAt"
 
 // hashOf returns a hash of a pod template without the annotations of a restart; empty where it cannot be encoded.

@@ -14,7 +14,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// summary is what a test expects of a workload.
+// summary holds the expected fields of a workload.
 type summary struct {
 	obstacle                     string
 	updated, complete, available bool
@@ -123,7 +123,7 @@ func TestADaemonSetIsReadOffItsStatus(t *testing.T) {
 	}
 }
 
-// outdated is -1 where it is not known.
+// outdated returns -1 if the number is unknown.
 func outdated(w *Workload) int32 { return ptr.Deref(w.Outdated, -1) }
 
 func TestPodsOfAnOlderRevisionCountWhateverKeepsThem(t *testing.T) {

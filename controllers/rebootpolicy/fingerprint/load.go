@@ -21,7 +21,7 @@ const (
 	// DefaultSecret is the usual name of the Secret that holds the key.
 	DefaultSecret = "fairlead-fingerprint-key"
 
-	// dataKey is where in the Secret the key is.
+	// dataKey is the key of the Secret's data that holds the fingerprint key.
 	dataKey = "key"
 )
 
@@ -48,7 +48,7 @@ func Load(ctx context.Context, client kubernetes.Interface, namespace, name stri
 	// What counts is what is stored, also after our own create.
 	key, err := NewKey(stored.Data[dataKey])
 	if err != nil {
-		return nil, fmt.Errorf("fingerprint key: secret %s/%s, data %q: %w; restore it from a backup, or delete the Secret: a new key is made at the next start, and what every policy sees then is a first sight, which restarts nothing, not even for a change that was pending",
+		return nil, fmt.Errorf("fingerprint key: secret %s/%s, data %q: %w; restore it from a backup, or delete the Secret: the operator creates a new key at the next start, and then restarts nothing for earlier changes, not even for pending ones",
 			namespace, name, dataKey, err)
 	}
 	return key, nil

@@ -85,7 +85,7 @@ func TestABrokenKeyIsAnErrorWithItsRemedy(t *testing.T) {
 		if err == nil {
 			t.Fatalf("%s: it was taken", what)
 		}
-		for _, part := range []string{home + "/" + name, "delete the Secret", "first sight"} {
+		for _, part := range []string{home + "/" + name, "delete the Secret", "restarts nothing for earlier changes"} {
 			if !strings.Contains(err.Error(), part) {
 				t.Errorf("%s: %q does not say %q", what, err, part)
 			}

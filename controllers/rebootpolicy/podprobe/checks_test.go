@@ -197,7 +197,7 @@ func TestACheckThatIsKeptGoesOn(t *testing.T) {
 		s.expect("another probe", Result{})
 		s.dialed()
 		if s.advance(time.Minute); len(s.dialed()) > 0 {
-			t.Error("the former is asked still")
+			t.Error("the previous host is still checked")
 		}
 	})
 }

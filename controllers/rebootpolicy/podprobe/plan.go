@@ -35,7 +35,7 @@ func checkOf(p *autorebootv1.Probe, secrets probe.Secrets) probe.Check {
 	return check
 }
 
-// targets are what is checked of a workload, and how many pods have no IP or port to check.
+// targets returns the pods of a workload to check, and the number of pods without an IP or port.
 func targets(pods []Pod) (all []probe.Target, without int) {
 	all = make([]probe.Target, 0, len(pods))
 	for _, pod := range pods {
@@ -48,7 +48,7 @@ func targets(pods []Pod) (all []probe.Target, without int) {
 	return all, without
 }
 
-// hostTarget is what is checked instead of pods: with host, the port is a number.
+// hostTarget returns the target of a probe with a host, which replaces the pods. Its port is a number.
 func hostTarget(p *autorebootv1.Probe) []probe.Target {
 	target := probe.Target{Port: uint16(p.Port().IntVal)}
 	if ip, err := netip.ParseAddr(*p.Host); err == nil {

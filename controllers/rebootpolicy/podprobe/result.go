@@ -14,12 +14,12 @@ import (
 type Result struct {
 	// Checked is how many pods were given; 1 where the probe names a host.
 	Checked int
-	// Unhealthy are those that failed often enough in a row, and Unknown those of which nothing is
-	// known: too few results yet, no IP or port, or not to be asked.
+	// Unhealthy is how many failed often enough in a row. Unknown is how many have no verdict: too few results, no IP or port,
+	// or not allowed to be checked.
 	Unhealthy, Unknown int
 	// Firing: at least minUnhealthy of the pods are unhealthy.
 	Firing bool
-	// Unsupported is why nothing can be found out, in one word; empty where something can.
+	// Unsupported is the reason, in one word, why the check cannot run. It is empty if it can.
 	Unsupported string
 }
 

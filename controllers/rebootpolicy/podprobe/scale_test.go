@@ -92,7 +92,7 @@ func TestFiveThousandPodsThatAnswerAreCheckedEveryPeriod(t *testing.T) {
 	})
 }
 
-// BenchmarkSetUnchanged is what a reconcile pays that finds nothing new among 5,000 pods.
+// BenchmarkSetUnchanged measures a reconcile that finds nothing new among 5,000 pods.
 func BenchmarkSetUnchanged(b *testing.B) {
 	c := New(Options{Dial: func(context.Context, egress.Query) (net.Conn, error) { return nil, net.ErrClosed }})
 	wants := many(0, 100)

@@ -27,7 +27,7 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
-// suite is Checks in a bubble, before a world of which one can say what is down.
+// suite is Checks in a bubble. A test chooses the addresses that are down.
 type suite struct {
 	*Checks
 

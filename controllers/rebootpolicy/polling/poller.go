@@ -39,7 +39,7 @@ type Options[Q comparable] struct {
 	// Evaluate returns why the gate of a question is closed; empty where it is open. It returns soon after ctx ends, and has a timeout
 	// of its own.
 	Evaluate func(ctx context.Context, question Q) string
-	// Noun is what a question is in messages, such as "query", and Done what was done about it, such as "evaluated".
+	// Noun names a question in messages, such as "query". Done is the participle of its evaluation, such as "evaluated".
 	Noun, Done string
 	// Notify is called with each policy one of whose gates may have opened or closed. It must not block.
 	Notify func(policy types.NamespacedName)

@@ -162,8 +162,8 @@ func TestWhatIsEvaluatedIsBounded(t *testing.T) {
 	})
 }
 
-// The server is slow to answer the queries of two namespaces, each of which has as many as it may. One of them also has a query of
-// another namespace, so as to delay it.
+// The server is slow to answer the queries of two namespaces. Each namespace has the most queries that it may. One of them also
+// has a query of another namespace, so as to delay it.
 func TestSlowQueriesOfOneNamespaceCloseNoGateOfAnother(t *testing.T) {
 	run(t, func(s *suite) {
 		s.mu.Lock()

@@ -58,7 +58,7 @@ func (r *run) admit(t *target) admission {
 	return admission{occurrence: occurrence{event: Start}}
 }
 
-// checks are what a restart has to pass, in their order.
+// checks returns the checks that a restart must pass, in the order in which they run.
 func (r *run) checks() []func(*target) (admission, bool) {
 	return []func(*target) (admission, bool){
 		r.checkSuspendedOrHalted, r.checkUnread, r.checkObstacle, r.checkSourceUnknown, r.checkRefused, r.checkDebouncing,

@@ -201,10 +201,10 @@ func TestSeveralReasonsOfTheirOwn(t *testing.T) {
 				b.workload(1).Pods[i].Ready, b.workload(1).Pods[i].ReadyChanged = false, b.o.Now
 			}
 		}, "", 0, false},
-		"a rollout of which a pod became ready": {func(b *suite) {
+		"a rollout with a pod that became ready": {func(b *suite) {
 			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Pods[0].ReadyChanged = false, false, b.o.Now.Add(-20*time.Second)
 		}, autorebootv1.ReasonRolloutInProgress, 40 * time.Second, false},
-		"a rollout of which no pod became ready for a minute": {func(b *suite) {
+		"a rollout without a pod that became ready for a minute": {func(b *suite) {
 			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Pods[0].ReadyChanged = false, false, b.o.Now.Add(-time.Minute)
 		}, "", 0, false},
 		"a rollout whose pods are newer than the change": {func(b *suite) {
@@ -218,7 +218,7 @@ func TestSeveralReasonsOfTheirOwn(t *testing.T) {
 			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Shortage = false, false, workloads.Shortage{Reason: autorebootv1.ReasonReplicaFailure, Message: "exceeded quota"}
 			b.workload(1).Pods[0].Ready, b.workload(1).Pods[0].Node = false, "node-1"
 		}, "", 0, false},
-		"pods that a quota refuses, of which one may be missing": {func(b *suite) {
+		"pods that a quota refuses, and one may be missing": {func(b *suite) {
 			b.workload(1).Complete, b.workload(1).Updated, b.workload(1).Shortage = false, false, workloads.Shortage{Reason: autorebootv1.ReasonReplicaFailure, Message: "exceeded quota"}
 			b.workload(1).AvailablePods, b.workload(1).MaxUnavailable = 2, 1
 		}, "", 0, false},

@@ -81,8 +81,8 @@ func (t *target) isUnknown() bool {
 	return slices.ContainsFunc(t.Pending.Triggers, func(name string) bool { return t.requested.unobservable[name] })
 }
 
-// approvable stands for one restart: of this workload, asked for since then, for these contents. It has no name of a trigger, which
-// means nothing.
+// approvable returns an identifier of one restart: the workload, the time of the request, and the contents. Names of triggers
+// are left out: a rename must not void an approval.
 func (r *run) approvable(t *target) string {
 	parts := []string{string(r.policy.UID), string(t.UID), t.Pending.FirstRequestTime.UTC().Format(time.RFC3339)}
 	for _, name := range t.Pending.Triggers {

@@ -216,9 +216,10 @@ func (r *run) renameTriggers(old []string, renamed map[string][]string) []string
 	return slices.Compact(names)
 }
 
-// isOwedFor reports whether a target may be owed a restart for a source of which other keys count now, so that its content
-// cannot be compared with the baseline: one is pending, or the source was written while none could become pending. A retry is owed
-// whatever its baselines are, which moved when the restart that failed was planned: other keys alone are no new content for it.
+// isOwedFor reports whether a target may be owed a restart for a source whose set of counted keys changed. Its content then
+// cannot be compared with the baseline. The target is owed one if a restart is pending, or if the source was written while none
+// could become pending. A retry is owed whatever its baselines are. They moved when the failed restart was planned, so other
+// keys alone are no new content for it.
 func (r *run) isOwedFor(t *target, s *Signal, b *autorebootv1.Baseline) bool {
 	if t.isPendingFor(s.Trigger) {
 		return !t.retryPending() || t.isCorrected() || s.Recorded.After(timeOf(b.WrittenTime))
@@ -255,7 +256,7 @@ func (t *target) hasUnknownSource() bool {
 	return slices.ContainsFunc(t.signals, func(s *Signal) bool { return s.Unknown != "" && !s.Level && t.baseline(s) == nil })
 }
 
-// contentOf returns what stands for the content of all sources of a target, by the fingerprint of each; empty where there are none.
+// contentOf returns a digest of the fingerprints of all sources of a target. It is empty if there are none.
 func (r *run) contentOf(t *target, fingerprint func(*target, *Signal) string) string {
 	var parts []string
 	for _, s := range t.signals {
@@ -270,8 +271,8 @@ func (r *run) contentOf(t *target, fingerprint func(*target, *Signal) string) st
 	return shortDigest(parts)
 }
 
-// baselineFingerprint is that of what the target was last restarted for, currentFingerprint that of what there is now, as far as
-// that is known.
+// baselineFingerprint returns the fingerprint of the content that the target was last restarted for. currentFingerprint returns
+// that of the present content, as far as it is known.
 func (t *target) baselineFingerprint(s *Signal) string {
 	if b := t.baseline(s); b != nil {
 		return b.Fingerprint

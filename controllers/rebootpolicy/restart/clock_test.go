@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// A leader whose clock was ahead has written each time of the status. Under one whose clock is right nothing waits for longer
-// than its own bound, and the difference is told.
+// A leader whose clock was ahead has written each time of the status. Under one whose clock is right, nothing waits for longer
+// than its own bound, and the difference is reported.
 func TestAStoredTimeInTheFutureHoldsNothingBeyondItsBound(t *testing.T) {
 	started := func(b *suite) bool { return len(b.p.Status.InFlight) > 0 }
 	failedWith := func(reason string) func(b *suite) bool {

@@ -70,7 +70,7 @@ type simWorkload struct {
 	partition int
 }
 
-// source is what a trigger watches. change counts up with each change, also with one back.
+// source is a source that a trigger watches. change counts up with each change, also with one back.
 type source struct {
 	content, change int
 	written         time.Time

@@ -66,7 +66,7 @@ func (r *run) corrected(t *target, o occurrence) {
 	}
 	if h := r.status.Halt; h != nil && h.Target == t.id() {
 		r.status.Halt = nil
-		text += ", and the policy is not halted any more"
+		text += ", and the policy is no longer halted"
 	}
 	r.addMessage(Message{Reason: TriggerFired, Target: t.id(), Text: text})
 }

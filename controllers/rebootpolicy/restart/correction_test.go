@@ -150,7 +150,7 @@ func TestARestartThatStandsStillEndsOnceItsContentChanges(t *testing.T) {
 	}
 }
 
-// blockedSuite has the restart of a StatefulSet of which a pod of the previous revision is not ready.
+// blockedSuite has the restart of a StatefulSet with a pod of the previous revision that is not ready.
 func blockedSuite(t *testing.T) *suite {
 	t.Helper()
 	b := newSuite(t, "db")

@@ -18,12 +18,12 @@ const (
 	// newFor is how long after its creation a workload is new where it is first seen. An older one is selected late: no reader of
 	// its sources knows what they had when its pods were created.
 	newFor = time.Hour
-	// madeWithin is how much older than a policy a workload may be because of which a ClusterRebootPolicy makes the policy.
+	// madeWithin is the most by which a workload may be older than a policy that a ClusterRebootPolicy created for it.
 	madeWithin = time.Minute
 )
 
-// IsDatedByCreation reports whether a workload that a policy sees first is owed what changed since its creation: the policy was there
-// when the workload was created. For others the content at the first look is the baseline.
+// IsDatedByCreation reports whether a workload that a policy sees first is owed the changes since its creation. This holds if
+// the policy existed when the workload was created. For other workloads, the content at the first look is the baseline.
 func IsDatedByCreation(p *autorebootv1.RebootPolicy, created, now time.Time) bool {
 	since := p.CreationTimestamp.Time
 	if rules.ClusterPolicyOf(p) != "" {
@@ -54,7 +54,7 @@ func (r *run) atCreation(t *target, s *Signal) *autorebootv1.Baseline {
 	return &was
 }
 
-// FormerFingerprint stands for other content of the same keys than a fingerprint is of.
+// FormerFingerprint returns a fingerprint of the same keys with other content, so that it always differs from the given one.
 func FormerFingerprint(fingerprint string) string {
 	scope, _, _ := strings.Cut(fingerprint, "/")
 	return scope + "/former"

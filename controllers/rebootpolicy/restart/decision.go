@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/workloads"
 )
 
-// Observation is what a decision is made from, besides spec and status.
+// Observation is the input of Decide besides spec and status.
 type Observation struct {
 	// Now is the time. Status holds whole seconds; Now need not.
 	Now time.Time
@@ -34,7 +34,7 @@ type Observation struct {
 	Requests map[string][]requestcount.Requests
 }
 
-// Calendar is what windows and blackouts say at Observation.Now.
+// Calendar is the state of windows and blackouts at Observation.Now.
 type Calendar struct {
 	// Window: inside a window, or there is none.
 	Window bool
@@ -46,21 +46,21 @@ type Calendar struct {
 	NextWindow string
 	// BlackoutEnds is when a restart that waits for no window may start next; it is Now outside of blackouts.
 	BlackoutEnds time.Time
-	// Cluster is which blackout of the whole cluster holds and when it ends, or why that is not known, in
-	// the words of a message. It is empty where none holds.
+	// Cluster describes the cluster-wide blackout that holds and when it ends, or says why that is unknown. It is the text of a
+	// message, and empty if none holds.
 	Cluster string
 	// Broken means that a window cannot be read: nothing starts.
 	Broken bool
 }
 
-// Others is what the ledger of disruptions has for other objects.
+// Others summarizes the disruptions of other objects in the ledger.
 type Others struct {
 	// Group is how many restarts of other policies of the same concurrency group are in flight, and do not soak.
 	Group int
 	// Free is how many more restarts the cluster and the namespace allow; those that the policy has in flight, and that do
 	// not soak, are subtracted already.
 	Free int
-	// Full is why there is no room, in the words of a message.
+	// Full is why there is no room, as the text of a message.
 	Full string
 	// Share is how many restarts the policy may have in flight by using the slots of those that end in the same
 	// decision: others that wait for a slot of the cluster have no fewer.
@@ -93,14 +93,14 @@ type Workload struct {
 	// Unselected means that the policy does not target the workload any more, and that it is here for
 	// its restart in flight alone: without it that restart would end as TargetGone.
 	Unselected bool
-	// Unread is why the workload, its pods or sources could not be read, in the words of a message; empty where they were. Kind,
+	// Unread is why the workload, its pods or sources could not be read, as the text of a message; empty where they were. Kind,
 	// Name and UID are those of the status then, and what the status has of it stays: nothing starts, ends or is done. The
 	// caller decides again once it is read.
 	Unread string
-	// ReadSince is since when it can be read again; zero where it could be all the time, as far as this process knows.
+	// ReadSince is the time from which it can be read again. It is zero if this process could always read it.
 	ReadSince time.Time
-	// Unchecked is what could not be read that must be known before a restart starts, in the words of a message: which pods
-	// exist, or whether what new ones need does. It is empty where all of it is known, or was not looked for.
+	// Unchecked describes what a restart requires and could not be read, as the text of a message: the pods, or the
+	// dependencies of new ones. It is empty if everything is known or was not looked for.
 	Unchecked string
 }
 
@@ -109,11 +109,11 @@ type Pod struct {
 	Name    string
 	UID     types.UID
 	Created time.Time // whole seconds
-	// Version is the pod's resourceVersion when it was made, AbsentAt one at which it had not been made yet, and PresentAt one
-	// at which it existed. Each is empty where it is not known.
+	// Version is the pod's resourceVersion at its creation. AbsentAt is a version at which the pod did not exist yet, and
+	// PresentAt one at which it existed. Each is empty if unknown.
 	Version, AbsentAt, PresentAt string
 	Ready                        bool
-	// ReadyChanged is when it became ready or stopped being so, by the clock of its node; zero where that is not known.
+	// ReadyChanged is when the pod became ready or unready, by its node's clock. It is zero if unknown.
 	ReadyChanged time.Time
 	// Terminating means that it is being deleted, and Ends when its grace period is over.
 	Terminating bool
@@ -122,16 +122,16 @@ type Pod struct {
 	Finalizer string
 	// WaitsFor is why it is not ready, in the words of Kubernetes; empty where nothing says so.
 	WaitsFor string
-	// Node is where it runs, and Lost why it can neither become ready nor end there, in the words of a message such as
-	// "which is not ready". Lost is empty when normal.
+	// Node is the node of the pod. Lost describes why the pod can neither become ready nor end there, as the text of a message
+	// such as "which is not ready". Lost is empty when normal.
 	Node, Lost string
 	// Restarts of its containers together, except those of init containers and those of a resize.
 	// RestartsBeforeReady are those which may have been before the pod was first ready.
 	Restarts, RestartsBeforeReady int32
 }
 
-// Signal is what one trigger sees of one source for one workload. A trigger of several sources has
-// one for each.
+// Signal is the state of one source for one workload, as one trigger sees it. A trigger of several sources has one Signal for
+// each.
 type Signal struct {
 	// Trigger is its name, or autorebootv1.RestartNowTrigger.
 	Trigger string
@@ -154,9 +154,8 @@ type Signal struct {
 	SilentCreate, SilentDelete, Incomparable bool
 	// Ignored means that the source does not count now: whatever it has is the baseline, and nothing is owed for it.
 	Ignored bool
-	// Written is when the source was last written; zero where that means nothing. Pods that were
-	// made later hold it already. Version is the resourceVersion of that or a later write: it tells
-	// what was later within one second, and is empty where it is not known.
+	// Written is when the source was last written. It is zero if that means nothing. Pods created later have this content.
+	// Version is the resourceVersion of that write or a later one. It orders writes within one second, and is empty if unknown.
 	Written time.Time
 	Version string
 	// FirstSeen means that Written is merely when the process first saw the source: it may have been
@@ -189,7 +188,7 @@ type Signal struct {
 	RequeueAt time.Time
 }
 
-// Decision is what follows from an Observation.
+// Decision is the result of Decide.
 type Decision struct {
 	// Status is the next status. The caller sets its conditions and nextAllowedTime, and stores
 	// it before it does any of Actions.
@@ -210,10 +209,10 @@ type Decision struct {
 	WaitsForOthers bool
 }
 
-// Verb is what an Action does.
+// Verb names the operation of an Action.
 type Verb string
 
-// What an Action does.
+// The verbs of an Action.
 const (
 	// Annotate puts the restart's id on the pod template, or sets spec.restartAt of a Rollout to PodCutoff. It is idempotent.
 	// Where the workload has a Pause, its rollout is paused before.
@@ -240,7 +239,7 @@ const TriggerFired = "TriggerFired"
 
 // Message is the content of an event about the policy and the workload.
 type Message struct {
-	// Reason is that of the Event, or TriggerFired.
+	// Reason is the Event's reason, or TriggerFired.
 	Reason  string
 	Warning bool
 	// Target of the event.
@@ -276,8 +275,8 @@ type Result struct {
 	Outcome Outcome
 	// Generation of the workload after Annotate was Done.
 	Generation int64
-	// Budget is the PodDisruptionBudget that blocked an eviction; empty where it is not known.
+	// Budget names the PodDisruptionBudget that blocked an eviction. It is empty if unknown.
 	Budget string
-	// Reason and Message are why it was Refused: Forbidden or WriteRefused, and the words of the API server.
+	// Reason and Message explain Refused: Reason is Forbidden or WriteRefused, and Message is the API server's.
 	Reason, Message string
 }

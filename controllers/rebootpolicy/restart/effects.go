@@ -63,7 +63,7 @@ func (r *run) recovered(t *target, o occurrence) {
 
 func (r *run) addRecoveredMessage(t *target, recovered []string) {
 	if len(recovered) > 0 {
-		text := triggersText(recovered) + " does not ask for a restart of " + targetText(t.id()) + " any more"
+		text := triggersText(recovered) + " no longer asks for a restart of " + targetText(t.id())
 		r.addMessage(Message{Reason: autorebootv1.EventTriggerRecovered, Target: t.id(), Text: text})
 	}
 }
@@ -199,7 +199,7 @@ func (r *run) startPhase(t *target, f *autorebootv1.InFlightRestart, phase autor
 		Text: "restart " + f.ID + " of " + targetText(t.id()) + " has started because of " + triggersText(f.Triggers) + inParentheses(f.Message)})
 }
 
-// refused takes a plan back, of which nothing was done: the restart waits again, for the same triggers.
+// refused takes back a plan that had no effect: the restart becomes pending again, for the same triggers.
 func (r *run) refused(t *target, o occurrence) {
 	f := r.inFlight(t.id())
 	r.addRefusedMessage(t, f.Refusal, o)

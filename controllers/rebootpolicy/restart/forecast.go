@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// Forecast is what becomes of the restart of one target that changed sources ask for.
+// Forecast predicts the restart of one target for the sources that changed.
 type Forecast struct {
 	Target common.WorkloadReference
 	Wave   int32

@@ -30,8 +30,8 @@ func debtsAreKeptOrTold(m *model, o Observation) error {
 	return nil
 }
 
-// policyIsMadeAgain has nothing left of the status, as where another process leads since: a workload is told whose pods lack
-// content, and no other.
+// policyIsMadeAgain clears the status, as after a recreation under another leader. A workload whose pods lack content is
+// reported, and no other.
 func policyIsMadeAgain(m *model, o Observation) error {
 	p := m.policy.DeepCopy()
 	p.UID, p.Status = "another", autorebootv1.RebootPolicyStatus{}

@@ -127,7 +127,7 @@ func unknownStartsNothing(m *model, o Observation) error {
 	}
 	for i := range d.Messages {
 		if ended := d.Messages[i].Ended; ended != nil && ended.Result == autorebootv1.ResultSucceeded && !m.evicts && !m.soaks(ended.ID) {
-			return fmt.Errorf("%s is verified though it is not known whether its pods are new", ended.ID)
+			return fmt.Errorf("%s is verified although its pods may be old", ended.ID)
 		}
 	}
 	for _, trigger := range d.Status.Triggers {
@@ -138,8 +138,8 @@ func unknownStartsNothing(m *model, o Observation) error {
 	return nil
 }
 
-// unreadStays has each workload in turn be one of which the status alone is known: its part of the status stays, nothing is done to it,
-// and the restarts of others that are in flight go on as they would.
+// unreadStays makes each workload in turn unreadable, so that only its status is known. Its part of the status stays and
+// nothing is done to it. The restarts of others that are in flight continue.
 func unreadStays(m *model, o Observation) error {
 	base := Decide(m.policy, o)
 	if m.policy.Status.Halt != nil && base.Status.Halt == nil {
@@ -335,7 +335,7 @@ func (m *model) withoutIDs(st *autorebootv1.RebootPolicyStatus) string {
 	return regexp.MustCompile("0123abcd-[0-9]+").ReplaceAllString(m.bytes(st), "id")
 }
 
-// holds are what keeps every restart from beginning.
+// holds returns the conditions that keep every restart from starting.
 func holds() map[string]func(*autorebootv1.RebootPolicy, *Observation) {
 	on := true
 	return map[string]func(*autorebootv1.RebootPolicy, *Observation){

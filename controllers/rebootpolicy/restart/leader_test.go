@@ -62,8 +62,7 @@ func TestAFirstLookDatesAChangeByWhatIsStoredAndRecorded(t *testing.T) {
 	}
 }
 
-// A new leader goes on with what the former one stored: the quiet period does not begin again, and pods
-// that came since count.
+// A new leader continues from the stored status: the quiet period does not begin again, and pods that came since count.
 func TestANewLeaderGoesOnFromTheStoredTime(t *testing.T) {
 	b := newSuite(t)
 	b.change("new")

@@ -100,16 +100,16 @@ type model struct {
 	// shown are the changes that the operator last saw.
 	shown     [4]int
 	abandoned map[types.UID]bool
-	// late are workloads of which no decision was stored while they were new.
+	// late are the workloads without a stored decision while they were new.
 	late map[types.UID]bool
-	// before is what the judge knew of a workload before its latest restart was planned.
+	// before is the judge's verdict on a workload before its latest restart was planned.
 	before map[types.UID]verdict
 	// clockSet means that the operator's clock was behind: it does not know how long ago anything was.
 	clockSet bool
 	// planned is when each restart of a workload was decided on.
 	planned map[string]time.Time
-	// requests are those that the process has counted for each restart in flight, and exceeded the restarts of which more
-	// failed than may by a decision that was stored.
+	// requests are the counts of this process for each restart in flight. exceeded are the restarts whose stored decision had
+	// more failures than allowed.
 	requests map[string]common.RequestCounts
 	exceeded map[string]bool
 	// approvals are the contents for which a person has approved the next restart of a workload, by uid; used are the tokens that
@@ -120,7 +120,7 @@ type model struct {
 	failure         error
 }
 
-// verdict is what the judge remembers of one workload.
+// verdict is the judge's memory of one workload.
 type verdict struct {
 	asked            [4]int
 	restarted, ended bool
@@ -477,7 +477,7 @@ func (m *model) checkRequests(o Observation, d Decision) {
 		case exceeded && n.Ended.Result == autorebootv1.ResultSucceeded:
 			m.fail("%s is verified though too many requests failed", n.Ended.ID)
 		case !exceeded && n.Ended.Reason == autorebootv1.ReasonProbesFailed:
-			m.fail("%s failed by requests of which few failed: %+v", n.Ended.ID, r)
+			m.fail("%s failed by its requests, and too few of them failed: %+v", n.Ended.ID, r)
 		case len(r) > 0 && (n.Ended.Requests == nil || *n.Ended.Requests != r[0].RequestCounts):
 			m.fail("%s has counts of its own: %+v, not %+v", n.Ended.ID, n.Ended.Requests, r)
 		}

@@ -121,15 +121,15 @@ func (w *Workload) allPodsNew(f *autorebootv1.InFlightRestart) bool {
 	return w.count(func(pod *Pod) bool { return !pod.Terminating && !pod.isNew(f) }) == 0
 }
 
-// allPodsNewAndReady reports whether no pod is left from before the restart, and as many as desired are ready: the
-// workload's status and its pods come from two caches, of which either may be behind.
+// allPodsNewAndReady reports whether no pod is left from before the restart and as many as desired are ready. It counts pods
+// itself: the workload's status comes from another cache, and either cache may be behind.
 func (w *Workload) allPodsNewAndReady(f *autorebootv1.InFlightRestart) bool {
 	ready := w.count(func(pod *Pod) bool { return pod.Ready && !pod.Terminating })
 	return ready >= w.Desired-w.lostPods() && w.allPodsNew(f)
 }
 
-// containerRestarts returns how often containers of the new pods restarted since the pods were first ready, as far as that
-// can be told: restarts that may have been earlier count where they were after the soak began.
+// containerRestarts returns how often containers of the new pods restarted since the pods were first ready. A restart that may
+// have been earlier counts if it was after the soak began.
 func (w *Workload) containerRestarts(f *autorebootv1.InFlightRestart) int64 {
 	n := int64(0)
 	for i := range w.Pods {
@@ -155,7 +155,7 @@ func (w *Workload) restartsBeforeReady(f *autorebootv1.InFlightRestart) int32 {
 	return n
 }
 
-// finalizerText names the first pod that is being deleted and has a finalizer, in the words of a message: a pod of its name,
+// finalizerText names the first pod that is being deleted and has a finalizer, as the text of a message: a pod of its name,
 // or on its node, is made only once it is gone.
 func (w *Workload) finalizerText() string {
 	for i := range w.Pods {

@@ -21,8 +21,8 @@ func (r *run) countRequests(f *autorebootv1.InFlightRestart) {
 	}
 }
 
-// nextProbeEvent fails a restart of which too many requests failed. A rollout is completed first: it cannot be stopped, and
-// how many requests it costs is what is to be known.
+// nextProbeEvent fails a restart if too many of its requests failed. A rollout is completed first: it cannot be stopped, and
+// its cost in requests is what verification measures.
 func (r *run) nextProbeEvent(t *target, f *autorebootv1.InFlightRestart) (occurrence, bool) {
 	counts := r.requests(f)
 	exceeded := counts.Exceeded()
@@ -36,8 +36,8 @@ func (r *run) nextProbeEvent(t *target, f *autorebootv1.InFlightRestart) (occurr
 	return occurrence{}, false
 }
 
-// awaitsRequests reports whether the verdict waits for a request of some probe, or for whether a failure counts. Once there is
-// no more time, a restart of which nothing is known by some probe has failed: that was asked for, and is not proven.
+// awaitsRequests reports whether the verdict waits for a request of some probe, or for whether a failure counts. After the
+// timeout, a restart with a probe without any result has failed: success was required, and is not proven.
 func (r *run) awaitsRequests(t *target, f *autorebootv1.InFlightRestart) (o occurrence, failed, waits bool) {
 	counts := r.requests(f)
 	none := counts.NoneSent()

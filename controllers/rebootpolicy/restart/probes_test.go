@@ -15,7 +15,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/internal/requestcount"
 )
 
-// probedSuite has a restart whose rollout goes on, and the probe shop, of which two requests may fail.
+// probedSuite has a restart whose rollout goes on, and the probe shop with maxFailures 2.
 func probedSuite(t *testing.T, change ...func(*autorebootv1.RebootPolicySpec)) *suite {
 	t.Helper()
 	b := newSuite(t)
@@ -109,7 +109,7 @@ func TestTooManyFailuresFailARestartOnceItsRolloutIsOver(t *testing.T) {
 		b.sent(1100, 37)
 		b.replaced()
 		b.ended(autorebootv1.ResultFailed, autorebootv1.ReasonProbesFailed,
-			"37 of 1,100 requests failed while it restarted; 37 of 1,100 of probe shop, of which 2 may")
+			"37 of 1,100 requests failed while it restarted; 37 of 1,100 of probe shop (maxFailures: 2)")
 		if halted := b.p.Status.Halt != nil; halted != (onFailure == common.FailureHalt) {
 			t.Errorf("%s: halt %+v", onFailure, b.p.Status.Halt)
 		}
@@ -132,7 +132,7 @@ func TestTooManyFailuresStopEvictions(t *testing.T) {
 		})
 		b.sent(9, 3)
 		d := b.after(time.Second)
-		b.ended(autorebootv1.ResultFailed, autorebootv1.ReasonProbesFailed, "3 of 9 requests failed while it restarted; 3 of 9 of probe shop, of which 2 may")
+		b.ended(autorebootv1.ResultFailed, autorebootv1.ReasonProbesFailed, "3 of 9 requests failed while it restarted; 3 of 9 of probe shop (maxFailures: 2)")
 		if len(d.Actions) > 0 || b.target(0).Pending == nil {
 			t.Errorf("%s: actions %v, pending %+v", onFailure, d.Actions, b.target(0).Pending)
 		}
@@ -170,7 +170,7 @@ func TestTheVerdictWaitsForRequestsThatMayDecide(t *testing.T) {
 	b.after(3 * time.Minute)
 	b.sent(43, 3)
 	b.after(time.Second)
-	b.ended(autorebootv1.ResultFailed, autorebootv1.ReasonProbesFailed, "3 of 43 requests failed while it restarted; 3 of 43 of probe shop, of which 2 may")
+	b.ended(autorebootv1.ResultFailed, autorebootv1.ReasonProbesFailed, "3 of 43 requests failed while it restarted; 3 of 43 of probe shop (maxFailures: 2)")
 }
 
 func TestFailuresOfTheOperatorsNetworkAndTheTimeWithoutALeaderAreTold(t *testing.T) {
@@ -193,7 +193,7 @@ func TestTheCountsOfTheStatusGoOn(t *testing.T) {
 	b.o.Requests = nil
 	b.replaced()
 	b.ended(autorebootv1.ResultFailed, autorebootv1.ReasonProbesFailed, "3 of 50 requests failed while it restarted; none was sent while no replica led; "+
-		"3 of 50 of probe shop, of which 2 may")
+		"3 of 50 of probe shop (maxFailures: 2)")
 }
 
 func TestARestartThatFailsOtherwiseHasItsCounts(t *testing.T) {

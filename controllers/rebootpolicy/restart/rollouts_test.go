@@ -94,7 +94,7 @@ func TestARestartOfARolloutThatNobodyDoesTimesOutWithTheReason(t *testing.T) {
 	if h := b.p.Status.History; len(h) != 1 || h[0].Reason != autorebootv1.ReasonTimedOut || h[0].Message != "a restart is in progress" {
 		t.Errorf("%+v", h)
 	}
-	// It is tried again, although the former one is not over.
+	// It is tried again, although the first attempt is not over.
 	if d := b.after(10 * time.Minute); len(d.Actions) != 1 || !d.Actions[0].PodCutoff.After(b.workload(0).RestartAt) {
 		t.Errorf("%+v: %s", d.Actions, d.PendingMessage)
 	}

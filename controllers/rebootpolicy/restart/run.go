@@ -60,7 +60,7 @@ type run struct {
 	settlesAt map[string]time.Time
 	// unobservable returns in one word why a trigger cannot be observed.
 	unobservable map[string]string
-	// pendingSince is since when the restart waits that waits longest, and pendingMessage for what.
+	// pendingSince is the time from which the longest-waiting restart waits. pendingMessage describes the cause.
 	pendingSince   time.Time
 	pendingMessage string
 	// clockSkew is a message about times of the status that were in the future.
@@ -73,7 +73,7 @@ type target struct {
 	workload *Workload
 	// signals of the workload that count, in order.
 	signals []*Signal
-	// requested is what they ask for, where it is not in flight.
+	// requested holds what the signals ask for and is not in flight.
 	requested request
 	// isBack means that it was in the status before as one that is not selected, and isNew that it was not in the status.
 	isBack, isNew bool
@@ -81,7 +81,7 @@ type target struct {
 	unapproved bool
 }
 
-// request is what the signals of one target ask for.
+// request holds what the signals of one target ask for.
 type request struct {
 	// triggers that fire, in order. unobservable are those whose source cannot be read, observed those that can.
 	triggers               []string

@@ -76,7 +76,7 @@ func TestWhatASoakForgives(t *testing.T) {
 		"one fails for longer":                   {func(b *suite) { b.removePods(1) }, autorebootv1.ReasonUnavailable, unavailableFor},
 		"one fails that a rollout could spare":   {func(b *suite) { b.workload(0).MaxUnavailable = 1; b.removePods(1) }, "", 2 * time.Minute},
 		"one fails so, and for good":             {func(b *suite) { b.workload(0).MaxUnavailable = 1; b.removePods(1) }, autorebootv1.ReasonUnavailable, 15 * time.Minute},
-		"two fail of which a rollout spares one": {func(b *suite) { b.workload(0).MaxUnavailable = 1; b.removePods(2) }, autorebootv1.ReasonUnavailable, unavailableFor},
+		"two fail, and a rollout spares one":     {func(b *suite) { b.workload(0).MaxUnavailable = 1; b.removePods(2) }, autorebootv1.ReasonUnavailable, unavailableFor},
 		"all fail, which no rollout may spare":   {func(b *suite) { b.workload(0).MaxUnavailable = 4; b.removePods(4) }, autorebootv1.ReasonUnavailable, unavailableFor},
 		"one is evicted, and its successor slow": {func(b *suite) { b.removePods(1); b.workload(0).Pods[0].Terminating = true; b.addPods(1, false) }, "", 2 * time.Minute},
 		"one fails as the soak ends":             {func(b *suite) { b.advance(105 * time.Second); b.removePods(1) }, "", 9 * time.Second},

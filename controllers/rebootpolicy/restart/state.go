@@ -28,7 +28,7 @@ const (
 	Halted State = "Halted"
 )
 
-// Event is what happens to a target.
+// Event is a cause of a target's transition from one state to another.
 type Event string
 
 // The events of a target.

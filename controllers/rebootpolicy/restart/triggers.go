@@ -47,7 +47,7 @@ func (q *request) immutableText() string {
 	if len(names) == 0 {
 		return ""
 	}
-	return firstNames(names) + " is immutable and was created again: a node may give the former content to new pods. Use another name for other content"
+	return firstNames(names) + " is immutable and was recreated: a node may give its previous content to new pods. Use a new name for new content"
 }
 
 // requestChange adds a source that differs from its baseline to a request, and reports whether that asks for a restart now.

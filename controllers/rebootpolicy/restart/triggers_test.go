@@ -121,7 +121,7 @@ func TestNewerPodsSupersedeARestart(t *testing.T) {
 		"a partition keeps the pods, which are new": {func(b *suite) {
 			b.workload(0).Obstacle, b.workload(0).Kept, b.workload(0).Pods = autorebootv1.ReasonPartitioned, b.workload(0).Pods, nil
 		}, true},
-		"a partition keeps the pods, of which one is old": {func(b *suite) {
+		"a partition keeps the pods, and one of them is old": {func(b *suite) {
 			b.workload(0).Obstacle, b.workload(0).Kept, b.workload(0).Pods = autorebootv1.ReasonPartitioned, b.workload(0).Pods, nil
 			b.workload(0).Kept[0].Created = noon()
 		}, false},
@@ -311,13 +311,13 @@ func TestOneThatIsNotSelectedAnyMoreIsOnlySeenThrough(t *testing.T) {
 	}
 }
 
-// A kubelet may serve the former content of an immutable source that is created again, so that the event says it.
+// A kubelet may serve the previous content of an immutable source that is recreated. The event says so.
 func TestAnImmutableSourceThatIsCreatedAgainIsTold(t *testing.T) {
 	b := newSuite(t)
 	b.change("new")
 	b.workload(0).Signals[0].Immutable = true
 	d := b.decide()
-	if len(d.Messages) != 1 || !strings.Contains(d.Messages[0].Text, "(Secret/creds is immutable and was created again: a node may give the former content to new pods.") {
+	if len(d.Messages) != 1 || !strings.Contains(d.Messages[0].Text, "(Secret/creds is immutable and was recreated: a node may give its previous content to new pods.") {
 		t.Errorf("%+v", d.Messages)
 	}
 }

@@ -43,8 +43,8 @@ func (r *run) isObserved(trigger string) bool {
 	})
 }
 
-// sinceRead returns when a time is over for a target, of which part may have passed while the target could not be read: it has a
-// minute of it again, or all.
+// sinceRead returns the end of a period that may have partly passed while the target could not be read. The target has at least
+// a minute of it again, or all of it if that is less.
 func (r *run) sinceRead(w *Workload, until time.Time, all time.Duration) time.Time {
 	if w == nil || w.ReadSince.IsZero() {
 		return until

@@ -64,7 +64,7 @@ func (w *Workload) pastPartition(f *autorebootv1.InFlightRestart) int32 {
 	return min(w.Partition, *f.Partition)
 }
 
-// obstacleText returns the obstacle in the words of a message. Another controller may have scaled the workload to zero for good,
+// obstacleText returns the obstacle as the text of a message. Another controller may have scaled the workload to zero for good,
 // and run its pods elsewhere.
 func (w *Workload) obstacleText() string {
 	text := "the workload is " + w.Obstacle + w.ObstacleText

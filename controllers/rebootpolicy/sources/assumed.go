@@ -34,7 +34,7 @@ type assumption struct {
 	unread []byte
 }
 
-// AnyKey is the name of a key of which the name is not known.
+// AnyKey names a key whose name is unknown.
 const AnyKey = "any key"
 
 // NewAssumed returns an empty Assumed, whose sources were those of another one before; nil for none.
@@ -48,12 +48,13 @@ func (a *Assumed) Add(ref Ref, meta *metav1.ObjectMeta, data map[string][]byte, 
 	a.sources[ref] = &assumption{content: contentOf(meta, data), labels: meta.Labels, opaque: opaque}
 }
 
-// AddUnread assumes a source with whatever keys are wanted of it, whose values are not known. value stands for them.
+// AddUnread adds a source whose values are unknown. It has every key that is wanted of it; value is the placeholder for their
+// content.
 func (a *Assumed) AddUnread(ref Ref, value []byte) {
 	a.sources[ref] = &assumption{content: &content{data: map[string][]byte{AnyKey: value}}, opaque: true, unread: value}
 }
 
-// Set gives keys of a source another value, which stands for one that is not known.
+// Set replaces the value of keys with a placeholder for an unknown value.
 func (a *Assumed) Set(ref Ref, keys []string, value []byte) {
 	s := a.sources[ref]
 	s.content.data = maps.Clone(s.content.data)

@@ -27,8 +27,8 @@ type content struct {
 	fields    []metav1.ManagedFieldsEntry
 	data      map[string][]byte
 	marks     rules.Marks
-	// mounts are those of a SecretProviderClass, of which one has what counts, and written is when that was written; zero for
-	// another kind, of which the fields say so.
+	// mounts are the pods' mounts of a SecretProviderClass; one of them has the content that counts. written is when that
+	// content was written. It is zero for other kinds, whose fields have the time.
 	mounts  []mount
 	written time.Time
 }
@@ -46,7 +46,7 @@ func (c *content) without(keys []string) *content {
 	return &left
 }
 
-// viewResult is what one view has of a content; Missing without one.
+// viewResult is the result of one view of a content. It is Missing if there is no content.
 type viewResult struct {
 	state State
 	writeTimes
@@ -182,13 +182,13 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-// dataFields is what a managedFields entry has about data: {"f:data":{"f:key":{}}}.
+// dataFields is the data of a managedFields entry: {"f:data":{"f:key":{}}}.
 type dataFields struct {
 	Data       map[string]json.RawMessage `json:"f:data"`
 	BinaryData map[string]json.RawMessage `json:"f:binaryData"`
 }
 
-// writeTimes is what managedFields say of keys, or of all where there are none.
+// writeTimes holds the write times in managedFields of some keys, or of all keys if none are chosen.
 type writeTimes struct {
 	// values is when a manager last set one of them; zero where none is known to have.
 	values time.Time

@@ -100,8 +100,8 @@ func TestKeysThatAreNotChosenDoNotCount(t *testing.T) {
 	}
 }
 
-// TestWrittenIsNeverEarlierThanTheLastWrite is what the check for newer pods stands on: a time that
-// is too early would drop a restart that is needed.
+// The check for newer pods relies on TestWrittenIsNeverEarlierThanTheLastWrite: a time that is too early would drop a required
+// restart.
 func TestWrittenIsNeverEarlierThanTheLastWrite(t *testing.T) {
 	const minute = time.Minute
 	ref := secret("a")

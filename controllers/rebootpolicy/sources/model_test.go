@@ -121,7 +121,7 @@ func (m *model) deliver() {
 	}
 }
 
-// relist is a watch that was cut off: what happened in between is told as one difference.
+// relist simulates a watch that was cut off: the changes in between arrive as one difference.
 func (m *model) relist() {
 	m.pending = nil
 	for _, name := range m.names {

@@ -22,7 +22,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
-// mount is what one pod has mounted of a SecretProviderClass. It is not kept.
+// mount is the content of a SecretProviderClass that one pod has mounted. It is not kept.
 type mount struct {
 	pod types.UID
 	// data are the versions of secrets by their ids.
@@ -90,8 +90,8 @@ func (s *Sources) readMounts(ctx context.Context, ref Ref) (*content, error) {
 	return found, nil
 }
 
-// mountOf returns what a status says. The driver creates it when the pod starts, and changes it when it rotates secrets; or when
-// a pod of the same name starts before the status of the former one was collected.
+// mountOf returns the mount that a status describes. The driver creates the status when the pod starts, and updates it when it
+// rotates secrets. It also updates it when a new pod has the name of a deleted one whose status was not collected yet.
 func (s *Sources) mountOf(ctx context.Context, status *secretsstore.SecretProviderClassPodStatus) mount {
 	m := mount{pod: status.Pod, data: make(map[string][]byte, len(status.Status.Objects)), version: status.ResourceVersion,
 		written: status.Written.Time, isRotated: status.Generation > 1}

@@ -250,7 +250,7 @@ func TestAClassIsReadFromItsStatuses(t *testing.T) {
 		t.Errorf("a rotation: %+v, started with it: %v", second, current)
 	}
 
-	// A StatefulSet has made web-1 again before the status of the former pod was collected: nothing was rotated under it.
+	// A StatefulSet has recreated web-1 before the status of the deleted pod was collected: nothing was rotated under it.
 	cached.pods = []corev1.Pod{{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "web-1", UID: "uid-web-1", CreationTimestamp: metav1.NewTime(noon.Add(2*time.Hour - time.Second))}}}
 	kinds.handle(nil, &rotated)
 	if _, current := observe().Mounts.Has("uid-web-1"); !current {

@@ -51,7 +51,7 @@ const (
 	deletedEvent
 )
 
-// view is what one or more owners want of a source.
+// view is a selection of a source's content that one or more owners want.
 type view struct {
 	want   Want
 	owners map[types.NamespacedName]struct{}
@@ -83,7 +83,7 @@ func viewOf(w *Want) viewKey {
 	return viewKey(b.String())
 }
 
-// wants are what all owners want of the source.
+// wants returns the Wants of all owners of the source.
 func (o *object) wants(ref Ref) map[viewKey]Want {
 	wants := make(map[viewKey]Want, len(o.views))
 	for key, v := range o.views {

@@ -116,7 +116,7 @@ func (s *Sources) readOnce(ctx context.Context, ref Ref, o *object, wants map[vi
 func (s *Sources) isCurrent(o *object) bool {
 	recent := !o.readAt.IsZero() && s.options.Now().Sub(o.readAt) < s.options.Interval/2
 	switch {
-	case o.kind == autorebootv1.SourceSecretProviderClass: // of which there are events in either mode
+	case o.kind == autorebootv1.SourceSecretProviderClass: // its events arrive in either mode
 		return !o.stale && o.isComplete() && o.unknown == ""
 	case o.unknown == autorebootv1.ReasonForbidden: // no event says when it ends
 		return recent

@@ -33,7 +33,7 @@ type viewID struct {
 	view viewKey
 }
 
-// scope is what a selector selects from.
+// scope is the kind and namespace that a selector applies to.
 type scope struct {
 	kind      autorebootv1.SourceKind
 	namespace string

@@ -25,7 +25,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 )
 
-// fakeCache holds one list of metadata, and syncs when it is told to.
+// fakeCache holds one list of metadata, and syncs on command.
 type fakeCache struct {
 	held     []metav1.PartialObjectMetadata
 	listed   []string // kinds

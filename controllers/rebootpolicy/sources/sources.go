@@ -35,7 +35,7 @@ type Ref struct {
 	Namespace, Name string
 }
 
-// Want is what an owner observes of a source.
+// Want names a source and the part of it that an owner observes.
 type Want struct {
 	Ref
 	// Keys whose values count; none for all of them.
@@ -79,7 +79,7 @@ type State struct {
 	Version string
 	// NotAfter is when the certificate expires; zero without one.
 	NotAfter time.Time
-	// Marks are what the annotations of the source say about whether it counts; zero while unknown.
+	// Marks are the annotations that decide whether the source counts. They are zero while unknown.
 	Marks rules.Marks
 	// Mounts are the pods that have mounted a SecretProviderClass; nil for another kind.
 	Mounts *Mounts

@@ -112,7 +112,7 @@ func TestMemoryDoesNotGrowWithContent(t *testing.T) {
 	}
 }
 
-// BenchmarkEvent is what each Secret of the cluster costs that is not observed.
+// BenchmarkEvent measures an event of a Secret that no policy observes.
 func BenchmarkEvent(b *testing.B) {
 	s, _, _ := newStorm(b, 10)
 	before, after := meta(Ref{Kind: autorebootv1.SourceSecret, Namespace: "elsewhere", Name: "a"}, 1, nil), meta(Ref{Kind: autorebootv1.SourceSecret, Namespace: "elsewhere", Name: "a"}, 2, nil)

@@ -115,7 +115,7 @@ func (f *fakeAPI) remove(ref Ref) {
 	delete(f.objects, ref)
 }
 
-// isAbsent is what a watch shows that is not behind.
+// isAbsent reports whether a watch that is not behind lacks the source.
 func (f *fakeAPI) isAbsent(key types.NamespacedName) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -154,7 +154,7 @@ func entry(at time.Time, raw string) metav1.ManagedFieldsEntry {
 	return metav1.ManagedFieldsEntry{Manager: "m", Time: &metav1.Time{Time: at}, FieldsV1: fields}
 }
 
-// meta is what a watch shows of a source.
+// meta returns the metadata of a source, as a watch has it.
 func meta(ref Ref, version int, set labels.Set) *metav1.PartialObjectMetadata {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{
 		Namespace: ref.Namespace, Name: ref.Name, ResourceVersion: strconv.Itoa(version), Labels: set}}

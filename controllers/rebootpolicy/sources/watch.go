@@ -28,8 +28,8 @@ type Cache interface {
 	List(ctx context.Context, list client.ObjectList, opts ...client.ListOption) error
 }
 
-// ByObject is what the cache must hold in mode Watch: the metadata of ConfigMaps and Secrets, as
-// Transform leaves it. That cache must not be asked for their content.
+// ByObject returns the cache options that mode Watch requires: metadata of ConfigMaps and Secrets, reduced by Transform. Do not
+// read their content from that cache.
 func ByObject() map[client.Object]cache.ByObject {
 	shared := true
 	each := cache.ByObject{Transform: Transform, UnsafeDisableDeepCopy: &shared}

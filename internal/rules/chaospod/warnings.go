@@ -42,10 +42,10 @@ func warnings(obj *chaosv1.ChaosPod) []string {
 		texts = append(texts, "spec.safety.minReady: 100% never allows a kill; use spec.suspend to pause")
 	}
 	texts = append(texts, rules.SelectsAll(specPath.Child("target", "selector"), spec.Target.Selector,
-		"any pod of the namespace that belongs to a controller may die")...)
+		"any pod of the namespace that belongs to a controller may be killed")...)
 	if spec.Filter != nil {
 		texts = append(texts, rules.SelectsAll(specPath.Child("filter", "exclude"), spec.Filter.Exclude,
-			"no pod ever dies; use spec.suspend to pause")...)
+			"no pod is ever killed; use spec.suspend to pause")...)
 	}
 	texts = append(texts, rules.VerificationWarnings(specPath.Child("verification"), spec.Verification, "no run kills")...)
 	texts = append(texts, rules.NeverOpen(&spec.Calendar, "no run ever begins")...)

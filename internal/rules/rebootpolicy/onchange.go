@@ -34,7 +34,7 @@ type SourceName struct {
 	Name string
 }
 
-// Place is where a pod template refers to a source. Other projects ignore some of the places.
+// Place is a position at which a pod template refers to a source. Other projects ignore some of the places.
 type Place uint8
 
 // The places; a source may be in several.
@@ -144,7 +144,7 @@ func OnChangeOf(compatibility autorebootv1.Compatibility, w *Workload) OnChange 
 		return other
 	}
 	if other.OptedIn || other.OptedOut {
-		o.mistake("annotation %s is there beside those of %s, which therefore do not count: remove one or the others",
+		o.mistake("annotation %s overrides those of %s, which are ignored: remove one or the others",
 			common.RestartOnChangeAnnotation, compatibility)
 	}
 	return o
@@ -233,7 +233,7 @@ func (o *OnChange) add(source SourceName) bool {
 // list calls take with each item of an annotation. take reports whether the item is valid; what describes a valid one.
 func (o *OnChange) list(annotation, value string, take func(item string) bool, what string) {
 	if len(value) > maxOnChangeBytes {
-		o.mistake("annotation %s has %d bytes, and may have %d: it names nothing", annotation, len(value), maxOnChangeBytes)
+		o.mistake("annotation %s is ignored: it has %d bytes, and the limit is %d", annotation, len(value), maxOnChangeBytes)
 		return
 	}
 	if value == "" {
@@ -242,7 +242,7 @@ func (o *OnChange) list(annotation, value string, take func(item string) bool, w
 	read := 0
 	for item := range strings.SplitSeq(value, ",") {
 		if read++; read > maxOnChangeNames {
-			o.mistake("annotation %s names more than %d: the others are not read", annotation, maxOnChangeNames)
+			o.mistake("annotation %s names more than %d: the rest is ignored", annotation, maxOnChangeNames)
 			return
 		}
 		if !take(item) {

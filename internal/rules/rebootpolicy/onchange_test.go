@@ -15,8 +15,8 @@ import (
 	"github.com/fairlead-dev/fairlead/api/common"
 )
 
-// What a workload is restarted for is told by its annotations: here for a template that refers to ConfigMaps a and b and to
-// Secrets a and b. reloader_test.go has the annotations of Reloader.
+// The annotations of a workload choose the changes that restart it: here for a template that refers to ConfigMaps a and b and
+// to Secrets a and b. reloader_test.go has the annotations of Reloader.
 func TestTheAnnotationsOfAWorkloadSayWhatItIsRestartedFor(t *testing.T) {
 	const reloader, wave = autorebootv1.CompatibilityReloader, autorebootv1.CompatibilityWave
 	own, ignore := common.RestartOnChangeAnnotation, common.IgnoreAnnotation

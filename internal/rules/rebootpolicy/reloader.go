@@ -145,7 +145,7 @@ func (o *OnChange) readPause(kind common.WorkloadKind, text string) {
 	pause, err := time.ParseDuration(text)
 	switch {
 	case kind != common.WorkloadDeployment:
-		o.mistake("annotation %s means nothing on a %s", ReloaderPauseAnnotation, kind.Name())
+		o.mistake("annotation %s has no effect on a %s", ReloaderPauseAnnotation, kind.Name())
 	case err != nil || pause <= 0:
 		o.mistake("annotation %s: %.80q is no duration such as 5m", ReloaderPauseAnnotation, text)
 	default:

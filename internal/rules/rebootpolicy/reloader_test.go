@@ -188,7 +188,7 @@ func TestMistakesInTheAnnotationsOfReloaderAreNamed(t *testing.T) {
 		"a pause alone":                 {common.WorkloadDeployment, "pause=5m", "", 5 * time.Minute},
 		"a pause of a year":             {common.WorkloadDeployment, "auto=true pause=8760h", "", maxPause},
 		"a negative pause":              {common.WorkloadDeployment, "auto=true pause=-5m", `"-5m" is no duration such as 5m`, 0},
-		"a pause of another kind":       {common.WorkloadStatefulSet, "auto=true pause=5m", "pause-period means nothing on a StatefulSet", 0},
+		"a pause of another kind":       {common.WorkloadStatefulSet, "auto=true pause=5m", "pause-period has no effect on a StatefulSet", 0},
 	} {
 		o := OnChangeOf(autorebootv1.CompatibilityReloader, &Workload{Kind: test.kind, Annotations: reloaders(test.workload)})
 		if got := strings.Join(o.Mistakes, "; "); (got == "") != (test.want == "") || !strings.Contains(got, test.want) || o.Pause != test.pause {

@@ -44,7 +44,7 @@ func warnings(obj *autorebootv1.RebootPolicy) []string {
 		}
 		at := specPath.Child("triggers").Index(i).Child("probe")
 		if host := ptr.Deref(t.Probe.Host, ""); rules.InCluster(host) {
-			warn(at.Child("host"), "%s resolves to an address inside the cluster, where the egress policy lets a probe in only if an administrator allowed it; without host every pod of the target is asked itself", host)
+			warn(at.Child("host"), "%s resolves to an address inside the cluster, where the egress policy lets a probe in only if an administrator allowed it; without host, the probe checks every pod of the target", host)
 		}
 		texts = append(texts, rules.CheckWarnings(at, &t.Probe.Check)...)
 	}

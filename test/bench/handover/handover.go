@@ -96,7 +96,7 @@ func Run(ctx context.Context, o Options) (result Result, err error) {
 	return result, err
 }
 
-// onCluster measures on a control plane with a few objects, of which nothing is left.
+// onCluster measures on a control plane with a few objects, and leaves nothing behind.
 func (r *run) onCluster(ctx context.Context, measure func(context.Context) error) (err error) {
 	if r.stage, err = framework.Open(ctx, framework.Options{Root: r.options.Root, Output: r.options.Output, Operator: framework.Outside}); err != nil {
 		return err

@@ -3,7 +3,7 @@
 
 // Package probes measures what checking very many addresses costs the operator, and how soon it
 // acts: the shipped operator as a process of its own, a real API server, and a listener on loopback
-// that stands for every address outside.
+// that replaces every address outside.
 //
 // There is no peer to compare with, and the figures are of this machine at this moment: everything
 // that takes part shares its processors, as does whatever else runs. The operator's own share is

@@ -34,8 +34,8 @@ type Options struct {
 	Objects int
 	// Steady is how long the operator is watched at rest. The default is 60s.
 	Steady time.Duration
-	// Limit is how long all of it may take. The default is 45m; on two idle processors 10,000
-	// objects take some ten minutes, most of which goes into making them.
+	// Limit is the maximal duration of the whole run. The default is 45m. On two idle processors, 10,000 objects take some ten
+	// minutes; most of it is their creation.
 	Limit time.Duration
 	// Profiles is a folder for profiles of the operator at rest. The default is none.
 	Profiles string

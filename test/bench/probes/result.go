@@ -24,15 +24,14 @@ type Result struct {
 	// Memory and MemoryPeak are bytes resident: the most at rest, and the most ever. Goroutines is
 	// the most at rest.
 	Memory, MemoryPeak, Goroutines float64
-	// Written is what was written at rest.
+	// Written counts the writes at rest.
 	Written writes
 	// Detection of addresses that fail.
 	Detection Detection
 	// FirstPublish is from the start of the process until every address of objects that were new
 	// to it was in an EndpointSlice, and FirstReady until each was checked and ready.
 	FirstPublish, FirstReady time.Duration
-	// FirstWritten is what was written until then, and FirstProcessor the seconds of a processor that the API server
-	// used.
+	// FirstWritten counts the writes until then, and FirstProcessor the processor seconds of the API server.
 	FirstWritten   writes
 	FirstProcessor float64
 	// FloorPublish is how long a plain client took to write the same for FloorObjects of them, and FloorProcessor the

@@ -13,7 +13,7 @@ import (
 // Usage of a process: seconds of a processor since its start, and bytes resident, now and at most.
 type Usage struct{ CPU, Memory, Peak float64 }
 
-// hertz is what the kernel counts time in for its readers, on every architecture.
+// hertz is the number of clock ticks per second that the kernel reports times in, on every architecture.
 const hertz = 100
 
 // UsageOf reads it.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// workload is what is read of a Deployment.
+// workload holds the fields of a Deployment that the board reads.
 type workload struct {
 	Metadata struct {
 		Namespace, Name string
@@ -42,7 +42,7 @@ func (w *workload) revision() int {
 	return n
 }
 
-// policy is what is read of a RebootPolicy.
+// policy holds the fields of a RebootPolicy that the board reads.
 type policy struct {
 	Metadata struct{ Namespace, Name string }
 	Status   struct {

@@ -14,8 +14,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// kind is what is followed: only the fields of T are read, since decoding all of everything would take
-// processors that others are measured on.
+// kind is a kind to watch. Only the fields of T are decoded: to decode whole objects would use processors that the measurement
+// needs.
 type kind[T any] struct {
 	path string
 	// selector is of the labels of the objects; none where it is empty.

@@ -57,7 +57,7 @@ type MoveOptions struct {
 	Output io.Writer
 }
 
-// Spent is what something took.
+// Spent is the cost of a step.
 type Spent struct {
 	// Drained is until each workload was restarted and nothing waited.
 	Drained time.Duration

@@ -25,7 +25,7 @@ type Result struct {
 	// Changed is how long it took to change all Secrets, and Drained from the first change until all
 	// workloads were restarted, verified and nothing waited.
 	Changed, Drained time.Duration
-	// Storm is what happened in that time.
+	// Storm counts the events of that time.
 	Storm Counts
 	// Endings are how restarts ended, by the operator's metrics.
 	Endings map[string]int
@@ -116,7 +116,7 @@ func (r *Result) failed() int {
 func (r *Result) WriteTable(w io.Writer) error {
 	o := r.Options
 	var out strings.Builder
-	fmt.Fprintf(&out, "%d Secrets of %d workloads change at once; %d workloads to a policy, of which %d restart at once, and %d of all.\n\n",
+	fmt.Fprintf(&out, "%d Secrets of %d workloads change at once; %d workloads to a policy; %d of them restart at once, and %d of all.\n\n",
 		o.Workloads*perWorkload, o.Workloads, o.Targets, perPolicy, o.Cap)
 	table := tabwriter.NewWriter(&out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	for _, row := range r.Rows() {

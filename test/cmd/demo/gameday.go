@@ -63,7 +63,7 @@ spec:
 func gameDay(ctx context.Context, s *environment) (err error) {
 	address := fmt.Sprintf("198.51.100.%d", 1+os.Getpid()%250) // another one for a demo that runs beside this one
 	if _, err := s.Servers.TCP(address + ":5432"); err != nil {
-		return fmt.Errorf("the database: %w (a loopback address stands for it, which takes Linux)", err)
+		return fmt.Errorf("the database: %w (a loopback address replaces it, which takes Linux)", err)
 	}
 	checks, err := externalnet.OpenFleet(externalnet.FleetOptions{Protocol: externalnet.FleetHTTP, Workers: 4})
 	if err != nil {

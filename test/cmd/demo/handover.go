@@ -20,8 +20,8 @@ import (
 
 var oldServices = schema.GroupVersionResource{Group: "networking.fairlead.dev", Version: "v1alpha1", Resource: "externalservices"}
 
-// writer creates v1alpha1 ExternalServices one after the other, each of which takes admission and
-// conversion both ways, and counts.
+// writer creates v1alpha1 ExternalServices one after the other, and counts. Each of them takes admission and conversion both
+// ways.
 type writer struct {
 	mu           sync.Mutex
 	sent, failed int

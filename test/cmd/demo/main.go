@@ -1,8 +1,8 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Command demo is `make demo`: the story of Fairlead on a real control plane, in named steps, each
-// of which is checked. It exits 0 only if all of them hold.
+// Command demo is `make demo`: the story of Fairlead on a real control plane, in named steps. Each step is checked. It exits 0
+// only if all of them hold.
 package main
 
 import (
@@ -34,7 +34,7 @@ func main() {
 	fmt.Printf("\nall %d steps hold, in %.1f s\n", len(story), time.Since(began).Seconds())
 }
 
-// environment is what the steps use.
+// environment holds the clients and settings of the steps.
 type environment struct {
 	*framework.Cluster
 	leader *framework.Replica

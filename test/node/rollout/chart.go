@@ -39,9 +39,9 @@ type ChartOptions struct {
 	Output io.Writer
 }
 
-// Chart installs Fairlead by its chart on an empty node, upgrades it from the former version, has its certificates issued by
-// cert-manager, rolls back, and uninstalls: the test of installations, with the node in place of processes on this host. It returns a row for each
-// step under load, and leaves nothing but what the guide about uninstalling says, and a namespace.
+// Chart installs Fairlead by its chart on an empty node, upgrades it from the previous version, has its certificates issued by
+// cert-manager, rolls back, and uninstalls. It is the test of installations, with the node in place of processes on this host.
+// It returns a row for each step under load. It leaves a namespace, and otherwise only what the guide about uninstalling names.
 func Chart(ctx context.Context, n *node.Node, o ChartOptions) ([]Row, error) {
 	figures := filepath.Join(o.Versions, "figures.json")
 	command := exec.CommandContext(ctx, o.Program, "-test.v", "-test.timeout=30m", "-test.run=^TestAnInstallationByChartIsUpgradedRolledBackAndRemoved$")

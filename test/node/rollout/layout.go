@@ -16,7 +16,7 @@ type layout struct {
 	parts  []part
 }
 
-// single has one Deployment, whose replicas serve webhooks, and one of which reconciles.
+// single has one Deployment. All its replicas serve webhooks, and one of them reconciles.
 var single = &layout{folder: "default", parts: []part{{name, "manager", 3}}}
 
 // split has a Deployment for each. As many replicas serve webhooks as in single.

@@ -26,7 +26,7 @@ func rule(addresses ...string) string {
 	return fmt.Sprintf("add rule ip kube-proxy %s meta l4proto tcp dnat ip to numgen random mod %d map { %s }\n", chain, len(addresses), strings.Join(entries, ", "))
 }
 
-// play is what happens, at seconds after the start.
+// play holds the events, at seconds after the start.
 type play struct {
 	r   *routes
 	now time.Time

@@ -16,7 +16,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/soak/counters"
 )
 
-// Row is what a scenario cost the requests that flowed meanwhile.
+// Row is the cost of a scenario for the requests that flowed meanwhile.
 type Row struct {
 	Scenario string
 	// Strict rows must not lose a request.

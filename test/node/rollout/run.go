@@ -27,7 +27,7 @@ import (
 // calm is how long requests flow before and after what is done: what is lost late counts too.
 const calm = 5 * time.Second
 
-// environment is what the scenarios use.
+// environment holds the clients and settings of the scenarios.
 type environment struct {
 	*deployment
 	routes *routes

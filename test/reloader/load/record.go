@@ -29,7 +29,7 @@ type event struct {
 
 func versionOf(text string) (uint64, error) { return strconv.ParseUint(text, 10, 64) }
 
-// seen is what is known of a workload.
+// seen is the observed state of a workload.
 type seen struct {
 	sources          []source
 	made             uint64
@@ -37,7 +37,7 @@ type seen struct {
 	settled, deleted bool
 }
 
-// record is what became of the workloads of a scenario.
+// record holds the restarts of the workloads of a scenario.
 type record struct {
 	informers informers.SharedInformerFactory
 
@@ -170,7 +170,7 @@ func stateOf(object any) (corev1.PodTemplateSpec, bool) {
 	return corev1.PodTemplateSpec{}, false
 }
 
-// outcome is what a record comes to.
+// outcome summarizes a record.
 type outcome struct {
 	// Workloads that are there, and those that are not all available with their template.
 	workloads, unsettled int

@@ -38,7 +38,7 @@ type Comparison struct {
 	Missed []string `json:"missed"`
 }
 
-// Report is what is written as JSON.
+// Report is the JSON report.
 type Report struct {
 	Comparisons  []Comparison  `json:"comparisons"`
 	Measurements []Measurement `json:"measurements"`

@@ -31,7 +31,7 @@ type source struct{ kind, namespace, name string }
 
 func (s source) String() string { return s.kind + " " + s.namespace + "/" + s.name }
 
-// workload is what pods come from, and the sources that they read.
+// workload is a workload, with the sources that its pods read.
 type workload struct {
 	object  client.Object
 	sources []source

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// Outcome is what became of a request.
+// Outcome is the outcome of a request.
 type Outcome int
 
 const (
@@ -39,7 +39,7 @@ const (
 	maxFailures = 1000
 )
 
-// Request is what became of one.
+// Request is the record of one request.
 type Request struct {
 	// Kind of request, such as "create v1".
 	Kind    string

@@ -11,7 +11,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/soak/proxy"
 )
 
-// Verdict is what became clear of failed requests.
+// Verdict is the explanation of failed requests.
 type Verdict struct {
 	// Held failed with a call that a replica had when it ended or was cut off.
 	Held []counters.Request
@@ -21,8 +21,8 @@ type Verdict struct {
 	Unexplained []counters.Request
 }
 
-// Explain matches failed requests with losses, as many as possible. A request takes several calls one
-// after the other, of which one is lost at most, so each needs a loss of its own.
+// Explain matches failed requests with losses, as many as possible. A request takes several calls one after the other. At most
+// one of them is lost, so each request needs a loss of its own.
 func Explain(failed []counters.Request, losses []proxy.Loss) Verdict {
 	m := matching{failed: failed, losses: losses, taken: make([]int, len(losses))}
 	for i := range m.taken {

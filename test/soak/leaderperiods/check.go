@@ -12,7 +12,7 @@ import (
 // Interval is a time in which a replica led, or reconciled an object.
 type Interval struct {
 	Replica string
-	// Object is what was reconciled; empty where the replica led.
+	// Object is the reconciled object; empty where the replica led.
 	Object   string
 	From, To time.Time
 }
@@ -27,7 +27,7 @@ func (i Interval) String() string {
 
 func clock(t time.Time) string { return t.Format("15:04:05.000000") }
 
-// Verdict is what follows from a record.
+// Verdict is the result of checking a record.
 type Verdict struct {
 	// Reigns are the times of leading, by their beginning.
 	Reigns []Interval
@@ -38,7 +38,7 @@ type Verdict struct {
 	Faults []string
 }
 
-// maxFaults bounds what is told of a record that is wrong all over.
+// maxFaults bounds the reported faults of a record that is wrong all over.
 const maxFaults = 20
 
 // Check looks at the record up to the time end. A replica that was killed could not write that it

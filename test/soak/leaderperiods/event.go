@@ -33,7 +33,7 @@ type Event struct {
 	At        time.Time `json:"at"`
 }
 
-// object is what an event is about; empty for leading.
+// object returns the object of an event; empty for leading.
 func (e Event) object() string {
 	if e.Kind == "" {
 		return ""

@@ -14,7 +14,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/soak/counters"
 )
 
-// wanted is what an answer must be.
+// wanted describes the expected answer.
 type wanted struct {
 	codes []int
 	// says are parts of the message of a refusal by a webhook.
@@ -23,7 +23,7 @@ type wanted struct {
 	holds func(body []byte) error
 }
 
-// answer is what came back. err is set where nothing did.
+// answer is a response. err is set if there is none.
 type answer struct {
 	code int
 	body []byte
@@ -84,8 +84,7 @@ func messageOf(body []byte) string {
 	return string(body[:min(len(body), 300)])
 }
 
-// particular is what differs from one message to the next of the same reason: names of objects, ports
-// and times.
+// particular matches the parts that differ between messages of the same reason: names of objects, ports and times.
 var particular = regexp.MustCompile(`\b(?:es|rp|cp|no)-\d+-\d+\b|127\.0\.0\.1:\d+|\[::1\]:\d+|localhost:\d+|\d+(?:\.\d+)?(?:ms|µs|s)\b|svc:\d+`)
 
 // general makes messages of the same reason equal, and bounds them.

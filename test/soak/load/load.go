@@ -40,7 +40,7 @@ type Options struct {
 	Seed uint64
 	// Workers is how many requests are on their way at most. Default 8.
 	Workers int
-	// Rate is how many steps there are per second at most, of which each is one request or two.
+	// Rate is the maximal number of steps per second. A step is one request or two.
 	// Default 400.
 	Rate float32
 	// Objects is how many objects of each kind a worker has at most. Default 4.

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// Mode is what becomes of connections.
+// Mode is the way in which a proxy treats connections.
 type Mode int
 
 const (
@@ -28,7 +28,7 @@ const (
 
 const dialTimeout = 5 * time.Second
 
-// Counts are what a proxy has seen.
+// Counts counts the connections and bytes of a proxy.
 type Counts struct {
 	// Opened is how many connections were opened.
 	Opened int
@@ -281,7 +281,7 @@ func (p *Proxy) answer(w *wire) {
 	}
 }
 
-// bufferSize is what a direction of a connection reads at once.
+// bufferSize is the number of bytes that a direction of a connection reads at once.
 const bufferSize = 32 << 10
 
 // passable waits while the proxy is silent, and says whether it forwards then. Where it does, it calls then

@@ -72,7 +72,7 @@ func (w *wire) ask(n int, now time.Time) *Loss {
 	return w.lose(false, w.ended, now)
 }
 
-// answer is that the far side spoke, and the client is told.
+// answer records that the far side spoke, and informs the client.
 func (w *wire) answer() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

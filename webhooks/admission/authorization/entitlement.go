@@ -29,11 +29,11 @@ type Object[T any] interface {
 // Entitlement decides about the approvals of the objects of one kind. All fields are required.
 type Entitlement[T any, P Object[T]] struct {
 	Reviewer Reviewer
-	// Noun is what messages call the kind, such as "policy".
+	// Noun names the kind in messages, such as "policy".
 	Noun string
 	// Needs returns the rights that a writer of the object needs.
 	Needs func(obj P, namespace string) []Need
-	// Digest returns what an approval of the object covers, as a digest.
+	// Digest returns a digest of everything in the object that an approval covers.
 	Digest func(obj P) string
 	// Starts reports whether obj begins to act with this update of old, such as after a dry run.
 	Starts func(obj, old P) bool
@@ -145,7 +145,7 @@ func (e *Entitlement[T, P]) unapproved(annotation *field.Path, obj P) []string {
 	if approval.Covers(Approval[T](obj), e.Digest(obj)) {
 		return nil
 	}
-	return []string{fmt.Sprintf("%s: it is not known whether the writer of this %s has the rights to what it does, so it does nothing; a user with these rights must write it, or set this annotation to any value, and Fairlead puts the approval there", annotation, e.Noun)}
+	return []string{fmt.Sprintf("%s: this %s is not approved and does nothing; apply it again as a user with the rights that it needs, or have that user set this annotation to any value", annotation, e.Noun)}
 }
 
 // same reports whether obj does the same as old, and does not begin to act with this update.

@@ -147,7 +147,7 @@ func TestWritersGetOnlyTheAddressesTheyMayPublish(t *testing.T) {
 	}
 }
 
-// formerApproval is what an earlier version has written on with(inside): it covered the names of endpoints too.
+// formerApproval is the approval that an earlier version wrote for with(inside). It covered the names of endpoints too.
 const formerApproval = `{"user":"` + ann + `","digest":"sha256:531a32f834340c3bef759fd145501fd6f2930b84452654e05bc3e79c08b4584e"}`
 
 func TestAnApprovalOfAFormerFormStays(t *testing.T) {

@@ -18,7 +18,7 @@ func hostsOf(spec *autorebootv1.RebootPolicySpec) authorization.Hosts {
 	for i := range spec.Triggers {
 		if p := spec.Triggers[i].Probe; p != nil {
 			hosts.Add(field.NewPath("spec", "triggers").Index(i).Child("probe", "host"), ptr.Deref(p.Host, ""), p.Port(),
-				"leave host out to have every pod of the target asked itself")
+				"leave host out to check every pod of the target")
 		}
 	}
 	if v := spec.Verification; v != nil {

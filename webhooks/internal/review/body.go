@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// firstRead is what is made room for before anything has come, in bytes: most reviews fit into it.
+// firstRead is the initial size of the read buffer, in bytes. Most reviews fit into it.
 const firstRead = 8 << 10
 
 // ReadBody returns the body of a review: a POST of JSON, not empty, at most limit bytes. The error is a *Refusal.

@@ -36,7 +36,7 @@ func (c *Cluster) definition(ctx context.Context, kind vet.Kind) (*definition, e
 	raw, err := c.get(ctx, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions/"+d.name, "")
 	switch {
 	case apierrors.IsForbidden(err):
-		d.find(vet.Warning, "the CRD may not be read, so that it is not known at which versions objects are stored: "+
+		d.find(vet.Warning, "the versions at which objects are stored are unknown, since you may not read the CRD: "+
 			"get on customresourcedefinitions.apiextensions.k8s.io is needed")
 		return d, c.discover(ctx, d)
 	case apierrors.IsNotFound(err):

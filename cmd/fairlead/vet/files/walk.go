@@ -30,7 +30,7 @@ const (
 
 // Options of a walk.
 type Options struct {
-	// Stdin is what "-" reads. Defaults to nothing.
+	// Stdin is the source of input for the file name "-". Defaults to nothing.
 	Stdin io.Reader
 	// MaxFiles bounds how many files are visited. Defaults to DefaultMaxFiles.
 	MaxFiles int

@@ -18,7 +18,7 @@ import (
 func main() {
 	root := flag.String("root", "../..", "The checkout.")
 	out := flag.String("out", "", "Folder that is written to; what is in it is removed.")
-	from := flag.String("from", install.FirstChart, "Commit of the former version.")
+	from := flag.String("from", install.FirstChart, "Commit of the previous version.")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	note, err := "", error(nil)

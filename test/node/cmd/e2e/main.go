@@ -124,7 +124,7 @@ func (o options) outside(ctx context.Context) (int, error) {
 	return code, errors.Join(err, context.Cause(ctx))
 }
 
-// chartName is what --only knows the installation by the chart by.
+// chartName is the name of the installation by the chart for --only.
 const chartName = "installation by the chart on a real node"
 
 // byChart says whether the installation by the chart is played.
@@ -136,8 +136,8 @@ func (o options) byChart() (bool, error) {
 	return only.MatchString(chartName), nil
 }
 
-// charts builds the two versions of the chart, the program of the former one, the test of installations, and the controllers of
-// cert-manager, which are of modules of their own.
+// charts builds the two versions of the chart, the program of the previous one, the test of installations, and the controllers
+// of cert-manager. The last two are modules of their own.
 func (o options) charts(ctx context.Context) error {
 	versions := []string{"run", "-trimpath", "./cmd/versions", "--root=" + o.root, "--out=" + o.folder("versions")}
 	if o.from != "" {
