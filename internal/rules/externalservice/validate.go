@@ -121,14 +121,17 @@ func serviceLabels(path rules.Path, labels map[string]common.LabelValue) field.E
 	return errs
 }
 
-// reserved refuses a key by which controllers of Kubernetes or Fairlead act on Services.
-func reserved(path rules.Path, key, what string) field.ErrorList {
+// IsReserved reports whether a label or an annotation is one by which controllers of Kubernetes or Fairlead act on Services.
+func IsReserved(key string) bool {
 	domain, _, hasDomain := strings.Cut(key, "/")
-	isReserved := within(domain, "kubernetes.io") || within(domain, "k8s.io") || within(domain, "fairlead.dev")
 	if domain == "app.kubernetes.io" {
-		isReserved = key == common.ManagedByLabel
+		return key == common.ManagedByLabel
 	}
-	if !isReserved || !hasDomain {
+	return hasDomain && (within(domain, "kubernetes.io") || within(domain, "k8s.io") || within(domain, "fairlead.dev"))
+}
+
+func reserved(path rules.Path, key, what string) field.ErrorList {
+	if !IsReserved(key) {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(path.Field(), "the "+what+" is reserved for controllers; choose another key")}
