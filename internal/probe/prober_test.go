@@ -212,7 +212,7 @@ func TestWhichChecksAskTheSame(t *testing.T) {
 		"equal contents":  {func(c *Check) { c.RootPEM = []byte("a") }, true},
 		"pace":            {func(c *Check) { c.Interval, c.FailureThreshold = ptr.To(common.Duration("1h")), ptr.To[int32](9) }, true},
 		"path":            {func(c *Check) { c.HTTPGet.Path = ptr.To("/y") }, false},
-		"host":            {func(c *Check) { c.HTTPGet.Host = ptr.To("y") }, false},
+		"host":            {func(c *Check) { c.HTTPGet.HostHeader = ptr.To("y") }, false},
 		"a header":        {func(c *Check) { c.HTTPGet.HTTPHeaders = []common.HTTPHeader{{Name: "X"}} }, false},
 		"scheme":          {func(c *Check) { c.HTTPGet.Scheme = ptr.To(common.SchemeHTTP) }, false},
 		"statuses":        {func(c *Check) { c.HTTPGet.ExpectedStatuses = nil }, false},

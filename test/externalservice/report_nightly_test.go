@@ -75,7 +75,9 @@ func TestMetricsAreOfBoundedLabelsAndGoWithTheirObject(t *testing.T) {
 			t.Errorf("%d rows of fairlead_%s", len(rows), name)
 		}
 	}
-	isOurs := func(row string) bool { return strings.HasPrefix(row, prefix) || strings.HasPrefix(row, "fairlead_probe_") }
+	isOurs := func(row string) bool {
+		return strings.HasPrefix(row, prefix) || strings.HasPrefix(row, "fairlead_probe_")
+	}
 	if n := all.Sum(prefix+"addresses", own, `name="db"`, `state="Denied"`); n != 1 {
 		t.Errorf("%v addresses are counted as denied, want 1", n)
 	}

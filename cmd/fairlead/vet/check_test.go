@@ -40,6 +40,9 @@ func TestFindingsSayWhereAndWhatAndWhatToDo(t *testing.T) {
 			"4:28 error unknown-field spec.ports[0].shade: unknown field; the fields here are appProtocol, name, port, protocol, targetPort"}},
 		"a field of the other version": {external + strings.Replace(plainExternal, "{ports", "{probe: {}, ports", 1), []string{
 			"4:8 error unknown-field spec.probe: unknown field; it exists only at networking.fairlead.dev/v1alpha1"}},
+		"fields of a container's probe": {external + strings.Replace(plainExternal, "{ports", "{healthCheck: {httpGet: {host: a}, periodSeconds: 5}, ports", 1), []string{
+			"4:32 error unknown-field spec.healthCheck.httpGet.host: unknown field; write hostHeader for the header Host; it does not change what is connected to",
+			`4:42 error unknown-field spec.healthCheck.periodSeconds: unknown field; write interval with a unit, such as "10s"`}},
 		"a number in quotes": {external + strings.Replace(plainExternal, "5432", "'5432'", 1), []string{
 			unchecked, "4:28 error schema spec.ports[0].port: must be an integer, not a string; if it is in quotes, remove them"}},
 		"YAML's own booleans": {external + strings.Replace(plainExternal, "name: a,", "name: y,", 1), []string{
