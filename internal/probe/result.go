@@ -135,7 +135,7 @@ func (p *Prober) addResult(t *target, success bool) {
 // decide applies the thresholds to the results in a row.
 func (p *Prober) decide(t *target) []types.NamespacedName {
 	was, share := t.condition, t.suspicionShare()
-	t.counter = t.decide(t.object.timing.healthy, t.object.timing.unhealthy, p.options.RequireThreshold)
+	t.setCounter(t.decide(t.object.timing.healthy, t.object.timing.unhealthy, p.options.RequireThreshold))
 	if t.condition == was {
 		return nil
 	}

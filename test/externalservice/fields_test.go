@@ -39,7 +39,7 @@ var fieldTests = framework.FieldTests{
 	"externalservice.TestHealthTurnsOnlyAfterSoManyResultsInARow":           {"healthCheck.successThreshold", "healthCheck.failureThreshold"},
 	"externalservice.TestProbesKeepTheirPace":                               {"healthCheck.interval", "healthCheck.unhealthyInterval", "healthCheck.jitterPercent"},
 	"externalservice.TestACheckKnowsTheRoleByEachOfItsFieldsAtBothVersions": roleFields,
-	"externalservice.TestAServiceTurnsHeadlessAndBack":                      {"service.type"},
+	"externalservice.TestAServiceTurnsHeadlessAndBack":                      {"service.clusterIP"},
 	"externalservice.TestASuspendedObjectIsFrozenAndCatchesUpLater":         {"suspend"},
 	"externalservice.TestAnOrphanedServiceKeepsServing":                     {"deletionPolicy"},
 	"externalservice.TestTheServiceHasTheFieldsOfTheSpecAndNoOthers": {

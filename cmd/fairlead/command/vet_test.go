@@ -58,7 +58,7 @@ func TestVetEndsWithACodeThatScriptsCanTrust(t *testing.T) {
 
 // headless is valid, and worth a warning.
 const headless = "apiVersion: networking.fairlead.dev/v1\nkind: ExternalService\nmetadata: {name: a}\n" +
-	"spec: {service: {type: Headless}, ports: [{name: sql, port: 5432, targetPort: 1}], endpoints: [{name: a, addresses: [192.0.2.1]}]}\n"
+	"spec: {service: {clusterIP: None}, ports: [{name: sql, port: 5432, targetPort: 1}], endpoints: [{name: a, addresses: [192.0.2.1]}]}\n"
 
 func TestVetQuietSaysNothingOfWarnings(t *testing.T) {
 	warned := filepath.Join(t.TempDir(), "warned.yaml")

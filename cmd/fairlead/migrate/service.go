@@ -132,7 +132,7 @@ func (s *subject) serviceFields(e *networkingv1.ExternalService) {
 	}
 	isHeadless := spec.in("clusterIP").text() == corev1.ClusterIPNone
 	if isHeadless {
-		of.Type = ptr.To(networkingv1.ServiceHeadless)
+		of.ClusterIP = ptr.To(networkingv1.ClusterIPNone)
 	}
 	spec.in("clusterIPs").use()
 	for _, family := range spec.in("ipFamilies").items() {

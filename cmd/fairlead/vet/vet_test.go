@@ -105,7 +105,7 @@ func TestEveryBadObjectIsFoundWithTheFieldAtFault(t *testing.T) {
 			`14:207 spec.endpoints[0].addresses[9]: "0x7f.1": must be an IP address: use dns.name for a name`,
 		},
 		"baddns": {
-			`19:66 spec.endpoints[0].dns.name: "kubernetes.default.svc": in-cluster and localhost names are not allowed`,
+			`19:66 spec.endpoints[0].dns.name: "Kubernetes.default.SVC": in-cluster and localhost names are not allowed`,
 			`19:114 spec.endpoints[1].dns.name: "10.0.0.1": use addresses for an IP`,
 			"19:1 spec: more than one priority needs healthCheck",
 			"19:144 spec.endpoints[2]: set exactly one of dns or addresses",
