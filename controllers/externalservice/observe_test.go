@@ -159,6 +159,7 @@ func TestThePriorityThatIsPublishedIsInUse(t *testing.T) {
 		}
 		return all
 	}
+	s.reconcileOnce() // its slices have come
 	if got := inUse(); !slices.Equal(got, []string{"192.0.2.1"}) {
 		t.Errorf("in use are %v", got)
 	}
