@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Branch is an object in a tree. Below an ExternalService are its dependents; below a policy or a ChaosPod, its target
-// workloads; below a workload, what it needs and what acts on it.
+// Branch is an object in a tree. Below an ExternalService are its NetworkPolicy and its dependents; below a policy or a
+// ChaosPod, its target workloads; below a workload, what it needs and what acts on it.
 type Branch struct {
 	Key
 	// Role describes the object as seen from its parent. It is empty for a root.
@@ -40,7 +40,7 @@ type Status struct {
 func (g *Graph) Status(selector labels.Selector) *Status {
 	s, shown := &Status{Trees: []Branch{}, Leaders: g.leaders, Unread: g.Unread}, map[*Object]bool{}
 	for _, o := range g.Objects { // ExternalServices come first
-		isRoot := o.Source != nil && !IsWorkload(o.Kind) && (o.Kind == ExternalService || !shown[o])
+		isRoot := o.Source != nil && !IsWorkload(o.Kind) && o.Kind != NetworkPolicy && (o.Kind == ExternalService || !shown[o])
 		if !isRoot || !g.concerns(o) || !selector.Matches(labels.Set(o.Source.GetLabels())) {
 			continue
 		}
@@ -81,7 +81,7 @@ func branch(o *Object, role string, shown map[*Object]bool) Branch {
 	var below []Relation
 	switch {
 	case o.Kind == ExternalService:
-		below = o.NeededBy
+		below = slices.Concat(o.Needs, o.NeededBy)
 	case !IsWorkload(o.Kind):
 		below = slices.DeleteFunc(slices.Clone(o.Needs), func(r Relation) bool { return r.Role != roleRestarts && r.Role != roleKills })
 	case role == "":
