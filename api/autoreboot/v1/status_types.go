@@ -57,11 +57,11 @@ type RebootPolicyStatus struct {
 	// +optional
 	VerifiedRestartNow common.Token `json:"verifiedRestartNow,omitempty"`
 
-	// handledResume is the token of the annotation autoreboot.fairlead.dev/resume that was handled last. Either it ended
+	// handledRetry is the token of the annotation autoreboot.fairlead.dev/retry that was handled last. Either it ended
 	// a halt, or the policy already had it when a halt began.
 	//
 	// +optional
-	HandledResume common.Token `json:"handledResume,omitempty"`
+	HandledRetry common.Token `json:"handledRetry,omitempty"`
 
 	// pendingApproval identifies the restarts that wait for an approval, if a gate has the type Approval. The annotation
 	// autoreboot.fairlead.dev/approve with this value approves exactly these. When another restart becomes due, the value
@@ -76,7 +76,7 @@ type RebootPolicyStatus struct {
 	// +optional
 	HandledApprove common.Token `json:"handledApprove,omitempty"`
 
-	// halt is present while the policy starts no restart until a user changes the spec or sets the resume annotation.
+	// halt is present while the policy starts no restart until a user changes the spec or sets the retry annotation.
 	//
 	// +optional
 	Halt *Halt `json:"halt,omitempty"`

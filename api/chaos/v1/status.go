@@ -100,13 +100,13 @@ type ChaosPodStatus struct {
 	// +optional
 	HandledRunNow common.Token `json:"handledRunNow,omitempty"`
 
-	// handledResume is the token of the annotation chaos.fairlead.dev/resume that was handled last. Either it ended a
+	// handledRetry is the token of the annotation chaos.fairlead.dev/retry that was handled last. Either it ended a
 	// halt, or the ChaosPod already had it when a halt began.
 	//
 	// +optional
-	HandledResume common.Token `json:"handledResume,omitempty"`
+	HandledRetry common.Token `json:"handledRetry,omitempty"`
 
-	// halt is present while no run begins until a user changes the spec or sets the resume annotation. Its reason is
+	// halt is present while no run begins until a user changes the spec or sets the retry annotation. Its reason is
 	// RecoveryFailed, ProbesFailed or EvictionMisconfigured.
 	//
 	// +optional

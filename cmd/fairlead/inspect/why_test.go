@@ -75,7 +75,7 @@ func TestWhyOffersNoRequestThatAnObjectDoesNotActOn(t *testing.T) {
 			text := explained(t, s, Key{RebootPolicy, "shop", "payments"})
 			want(t, text, "No request overrides it while the object is suspended or stalled")
 			if name == "halted" {
-				want(t, text, "Run `fairlead resume rebootpolicy/payments -n shop`")
+				want(t, text, "Run `fairlead retry rebootpolicy/payments -n shop`")
 			}
 			if strings.Contains(text, "`fairlead restart") {
 				t.Errorf("it offers a restart:\n%s", text)

@@ -34,7 +34,7 @@ func RestoreStatus(stored, seen *chaosv1.ChaosPodStatus) (*chaosv1.ChaosPodStatu
 	restore("killedToday", lacksDeaths(stored, seen), func() { status.KilledDay, status.KilledToday = seen.KilledDay, seen.KilledToday })
 	restore("verifiedTarget", stored.VerifiedTarget == "" && seen.VerifiedTarget != "", func() { status.VerifiedTarget = seen.VerifiedTarget })
 	restore("handledRunNow", stored.HandledRunNow == "" && seen.HandledRunNow != "", func() { status.HandledRunNow = seen.HandledRunNow })
-	restore("handledResume", stored.HandledResume == "" && seen.HandledResume != "", func() { status.HandledResume = seen.HandledResume })
+	restore("handledRetry", stored.HandledRetry == "" && seen.HandledRetry != "", func() { status.HandledRetry = seen.HandledRetry })
 	restore("halt", stored.Halt == nil && seen.Halt != nil, func() { status.Halt = seen.Halt })
 	for _, at := range []struct {
 		member string

@@ -139,7 +139,7 @@ func (r *run) halt(t *target, reason, id string) {
 	r.status.Halt = &autorebootv1.Halt{
 		Halt: common.Halt{Reason: reason, StartTime: r.timestamp, Generation: r.policy.Generation, RecordID: id}, Target: t.id(),
 	}
-	r.handleResume()
+	r.handleRetry()
 }
 
 func (r *run) plan(t *target, _ occurrence) {
@@ -354,12 +354,12 @@ func (r *run) dropInFlight(id string) {
 
 func (r *run) attemptsReset(t *target, _ occurrence) { t.Attempts = 0 }
 
-func (r *run) resumed(*target, occurrence) { r.clearHalt() }
+func (r *run) haltEnded(*target, occurrence) { r.clearHalt() }
 
 // clearHalt ends a halt. Earlier failures and restarts do not count any more, or the policy would halt again at once.
 func (r *run) clearHalt() {
 	r.status.Halt = nil
-	r.handleResume()
+	r.handleRetry()
 	for _, all := range [][]autorebootv1.TargetStatus{r.status.Targets, r.status.UnselectedTargets} {
 		for i := range all {
 			all[i].Attempts, all[i].RecentRestartTimes = 0, nil

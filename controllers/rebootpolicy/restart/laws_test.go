@@ -143,7 +143,7 @@ func unknownStartsNothing(m *model, o Observation) error {
 func unreadStays(m *model, o Observation) error {
 	base := Decide(m.policy, o)
 	if m.policy.Status.Halt != nil && base.Status.Halt == nil {
-		return nil // a user resumes, which gives back attempts whatever is known
+		return nil // a user ends a halt, which gives back attempts whatever is known
 	}
 	for i := range 2 * len(o.Workloads) {
 		unread := o

@@ -27,7 +27,7 @@ func Validate(obj, old *autorebootv1.RebootPolicy) field.ErrorList {
 
 func violations(obj *autorebootv1.RebootPolicy) field.ErrorList {
 	spec := &obj.Spec
-	errs := rules.Tokens(obj.Annotations, autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation, autorebootv1.ApproveAnnotation)
+	errs := rules.Tokens(obj.Annotations, autorebootv1.RestartNowAnnotation, autorebootv1.RetryAnnotation, autorebootv1.ApproveAnnotation)
 	errs = append(errs, onInjectedFault(obj)...)
 	errs = append(errs, subdomain(specPath.Child("serviceAccountName"), spec.ServiceAccountName)...)
 	targets, triggers, gates := specPath.Child("targets"), specPath.Child("triggers"), specPath.Child("gates")
