@@ -72,7 +72,7 @@ type TargetStatus struct {
 	PreviousContent string `json:"previousContent,omitempty"`
 
 	// attempts is how many restarts for the current content have failed since the target was last healthy for
-	// retry.resetAfter. It is absent if none has.
+	// an hour. It is absent if none has.
 	//
 	// +kubebuilder:validation:Minimum=1
 	// +optional

@@ -50,7 +50,7 @@ func TestAStoredTimeInTheFutureHoldsNothingBeyondItsBound(t *testing.T) {
 			b.timeOut()
 			b.workload(0).Complete, b.workload(0).Available = true, true
 		}, nil, 10 * time.Minute, started},
-		"resetAfter": {func(b *suite) {
+		"the reset of attempts": {func(b *suite) {
 			b.start()
 			b.timeOut()
 			b.workload(0).Complete, b.workload(0).Available = true, true

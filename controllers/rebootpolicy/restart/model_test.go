@@ -162,7 +162,7 @@ func newModel(seed uint64, seen map[string]int) *model {
 	limit := 10 * random.Int32N(6)
 	history := max(random.Int32N(4), 1)
 	p.Spec.Concurrency = &autorebootv1.Concurrency{MaxTargets: &most}
-	p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &attempts, Backoff: d("1m"), MaxBackoff: d("4m"), ResetAfter: d("30m")}
+	p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &attempts, Backoff: d("1m")}
 	p.Spec.Limit = &autorebootv1.Limit{MaxRestarts: 1 + random.Int32N(5), Within: "1h"}
 	p.Spec.Debounce = &autorebootv1.Debounce{QuietPeriod: d("15s"), MaxDelay: d("1m")}
 	p.Spec.Cooldown = d("2m")

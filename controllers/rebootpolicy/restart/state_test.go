@@ -180,7 +180,7 @@ func descriptions() map[string]string {
 		"RollingOut": "`inFlight`, phase `RollingOut`|The workload's controller.",
 		"Evicting":   "`inFlight`, phase `Evicting`|Evictions, and the pods that take the places.",
 		"Soaking":    "`inFlight`, phase `Soaking`|The end of `verification.soak`.",
-		"GivenUp":    "`attempts` above `retry.maxAttempts`|A new change, or `retry.resetAfter` without one.",
+		"GivenUp":    "`attempts` above `retry.maxAttempts`|A new change, or an hour without one.",
 		"Halted":     "`status.halt` names it|Other content of its sources, unless `limit` halted it; or a user: a change of the spec, or the annotation `retry`.",
 
 		"Fired":                 "A trigger asks that did not before, or asks again.",
@@ -208,7 +208,7 @@ func descriptions() map[string]string {
 		"Unselected":            "The policy does not select the workload any more, and the restart was not begun or has timed out: it is owed where the workload is selected again.",
 		"Corrected":             "Its sources have other content than that for which its restart failed. The restart starts once `debounce` allows it, and other targets follow once it is verified.",
 		"CorrectedAnew":         "The same where the restart that failed is not tried again.",
-		"AttemptsReset":         "No trigger asked for `retry.resetAfter`, and it is healthy.",
+		"AttemptsReset":         "No trigger asked for an hour, and it is healthy.",
 		"HaltEnded":             "A user acted, and it is asked for.",
 		"HaltEndedRetry":        "A user acted, and its retry is pending.",
 		"HaltEndedIdle":         "A user acted, and nothing is asked for.",

@@ -77,7 +77,7 @@ func batch(path rules.Path, t *autorebootv1.Target, spec *autorebootv1.RebootPol
 	for i := range rules.Within(spec.Triggers) {
 		if kind := spec.Triggers[i].Type; kind == autorebootv1.TriggerProbe || kind == autorebootv1.TriggerPodAge {
 			errs = append(errs, field.Invalid(path.Child("group").Field(), t.Group,
-				fmt.Sprintf("trigger %s of type %s looks at pods that are to stay, which CronJobs and Jobs do not have: give them a policy of their own", spec.Triggers[i].Name, kind)))
+				fmt.Sprintf("trigger %s of type %s looks at pods that are to stay, which CronJobs and Jobs do not have: give them a policy of their own", TriggerName(&spec.Triggers[i]), kind)))
 		}
 	}
 	return errs
