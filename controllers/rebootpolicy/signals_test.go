@@ -43,7 +43,7 @@ func (o *observation) signalsOf(trigger string) []restart.Signal {
 func (s *suite) setBaselines(baselines ...autorebootv1.Baseline) {
 	s.Helper()
 	policy := s.object()
-	policy.Status.Targets = []autorebootv1.TargetStatus{{Kind: common.WorkloadDeployment, Name: "api", UID: "uid-api", Baselines: baselines}}
+	policy.Status.Targets = []autorebootv1.TargetStatus{{Kind: common.WorkloadDeployment, Name: "api", UID: "uid-api", TargetInternals: autorebootv1.TargetInternals{Baselines: baselines}}}
 	s.must(s.store.Status().Update(s.Context(), policy))
 }
 

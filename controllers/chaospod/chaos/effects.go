@@ -19,10 +19,10 @@ import (
 
 func (r *run) plan(o occurrence) {
 	c := &chaosv1.CurrentRun{
-		ID: o.id, Phase: chaosv1.RunPlanned, StartTime: r.timestampPtr(), KillingTime: r.timestampPtr(),
-		Generation: r.p.Generation, TargetDigest: r.targetDigest, DryRun: r.dryRun,
+		ID: o.id, Phase: chaosv1.RunPlanned, StartTime: r.timestampPtr(), DryRun: r.dryRun,
 		Count: int32(o.chosen.count), Seed: o.chosen.seed, Candidates: int32(o.chosen.candidates), CandidatesDigest: o.chosen.digest,
-		Victims: o.chosen.victims,
+		Victims:      o.chosen.victims,
+		RunInternals: chaosv1.RunInternals{KillingTime: r.timestampPtr(), Generation: r.p.Generation, TargetDigest: r.targetDigest},
 	}
 	r.status.CurrentRun, r.status.LastRunTime = c, r.timestampPtr()
 	r.markStarted(o)

@@ -410,7 +410,7 @@ func statusPermitsNothing(m *model, o Observation) error {
 			w := &seen.Workloads[i]
 			for _, uid := range []types.UID{w.UID, "other"} {
 				forged.Status.InFlight = append(forged.Status.InFlight, autorebootv1.InFlightRestart{ID: "forged-" + w.Name, Kind: w.Kind, Name: w.Name, UID: uid,
-					Phase: phase, FirstRequestTime: at, StartTime: at, PodCutoffTime: at, PhaseTime: at})
+					Phase: phase, FirstRequestTime: at, StartTime: at, PhaseTime: at, RestartInternals: autorebootv1.RestartInternals{PodCutoffTime: at}})
 			}
 		}
 		d := Decide(forged, seen)

@@ -173,7 +173,7 @@ Every target of a RebootPolicy is in one of these states. This page is made from
 
 func descriptions() map[string]string {
 	return map[string]string{
-		"Idle":       "nothing but `baselines`|A trigger.",
+		"Idle":       "nothing but `internal.baselines`|A trigger.",
 		"Pending":    "`pending`|What its `reason` says.",
 		"BackingOff": "`pending`, not younger than `lastRestartTime`|The time of its retry, or other content of its sources, and then what its `reason` says.",
 		"Planned":    "`inFlight`, phase `Planned`|The operator itself: the workload may or may not have been changed.",
