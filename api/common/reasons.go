@@ -17,7 +17,7 @@ type Reason struct {
 	Meaning string
 	// Remedy tells users what to do. It is empty if they need not act.
 	Remedy string
-	// Verb is the command that helps, without its object, such as "fairlead resume". It is empty if there is none.
+	// Verb is the command that helps, without its object, such as "fairlead retry". It is empty if there is none.
 	Verb string
 }
 

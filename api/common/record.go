@@ -47,7 +47,7 @@ type Record struct {
 	CompletionTime *metav1.Time `json:"completionTime,omitempty"`
 }
 
-// Halt says why the operator starts nothing more for an object until a person changes its spec or sets the resume
+// Halt says why the operator starts nothing more for an object until a person changes its spec or sets the retry
 // annotation.
 type Halt struct {
 	// reason is one word for it, the reason of the condition Stalled.

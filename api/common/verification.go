@@ -9,7 +9,7 @@ package common
 type FailurePolicy string
 
 const (
-	// FailureHalt starts nothing more until the spec changes or the resume annotation is set.
+	// FailureHalt starts nothing more until the spec changes or the retry annotation is set.
 	FailureHalt FailurePolicy = "Halt"
 	// FailureContinue records the result and goes on.
 	FailureContinue FailurePolicy = "Continue"
@@ -31,7 +31,7 @@ type Verification struct {
 	// +optional
 	Soak *Duration `json:"soak,omitempty"`
 
-	// onFailure is Halt, which starts nothing more until the spec changes or the resume annotation is set, or Continue.
+	// onFailure is Halt, which starts nothing more until the spec changes or the retry annotation is set, or Continue.
 	// There is no rollback, since a restart or a run changes nothing that could be rolled back. The default is Halt.
 	//
 	// +optional

@@ -483,7 +483,7 @@ func TestAVictimThatTheSpecDoesNotTakeLives(t *testing.T) {
 	object := s.object()
 	now := metav1.NewTime(s.now)
 	object.Status.CurrentRun = &chaosv1.CurrentRun{
-		ID: "x", Phase: chaosv1.RunPlanned, StartTime: &now, Generation: 1, Count: 1,
+		ID: "x", Phase: chaosv1.RunPlanned, StartTime: &now, Count: 1, RunInternals: chaosv1.RunInternals{Generation: 1},
 		Victims: []chaosv1.Victim{{
 			Name: "web-1-a", UID: "uid-web-1-a", Outcome: chaosv1.VictimPending, ReadyBefore: 3,
 			Owner: &chaosv1.VictimOwner{Kind: "Deployment", Name: "web", UID: "uid-web"},

@@ -141,7 +141,7 @@ type objectState struct {
 
 // requestAnnotations are those by which a user requests something, or is approved.
 func requestAnnotations() []string {
-	return []string{chaosv1.RunNowAnnotation, chaosv1.ResumeAnnotation, common.ApprovedByAnnotation}
+	return []string{chaosv1.RunNowAnnotation, chaosv1.RetryAnnotation, common.ApprovedByAnnotation}
 }
 
 // stateOf returns the state of a ChaosPod, without what an earlier spec or request left there.

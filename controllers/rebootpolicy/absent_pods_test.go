@@ -38,7 +38,7 @@ func (s *suite) liveWithout(text string) *int {
 	return &lists
 }
 
-const byAge = target + `triggers: [{name: old, type: PodAge, podAge: {max: 10h, jitterPercent: 0}}]` + "\n" + `debounce: {quietPeriod: 1s}`
+const byAge = target + `triggers: [{name: old, type: PodAge, podAge: {max: 10h}}]` + "\n" + `debounce: {quietPeriod: 1s}`
 
 // agedSuite is one whose pods were old enough long ago, and a function that reconciles until a restart would have begun.
 func agedSuite(t *testing.T, spec string) (s *suite, settle func()) {

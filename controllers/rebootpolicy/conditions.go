@@ -283,7 +283,7 @@ func (c *conditionSet) setStalled(o *observation) {
 	case h != nil:
 		c.Set(autorebootv1.ConditionStalled, metav1.ConditionTrue, h.Reason,
 			fmt.Sprintf("%s %s: %s%s; %s", h.Target.Kind, h.Target.Name, haltText(h), o.askedFor(c.status, h),
-				requests.HaltRemedy(o.policy, autorebootv1.ResumeAnnotation, c.status.HandledResume))+o.clockSkew)
+				requests.HaltRemedy(o.policy, autorebootv1.RetryAnnotation, c.status.HandledRetry))+o.clockSkew)
 	case slices.Contains([]string{autorebootv1.ReasonForbidden, autorebootv1.ReasonWriteRefused,
 		autorebootv1.ReasonTooManyTargets}, c.problem):
 		c.Set(autorebootv1.ConditionStalled, metav1.ConditionTrue, c.problem, events.Summarize(slices.Concat(c.messages, o.mistakes)))

@@ -116,7 +116,7 @@ func TestAHaltSaysWhatToDo(t *testing.T) {
 		got := conditionOf(newObservation().withConditions(&autorebootv1.RebootPolicyStatus{Halt: &autorebootv1.Halt{
 			Halt: common.Halt{Reason: reason, RecordID: "x-1"}, Target: common.WorkloadReference{Kind: common.WorkloadDeployment, Name: "api"},
 		}}, "", nil), autorebootv1.ConditionStalled)
-		if !strings.HasPrefix(got, "True "+reason) || !strings.Contains(got, says) || !strings.Contains(got, autorebootv1.ResumeAnnotation) {
+		if !strings.HasPrefix(got, "True "+reason) || !strings.Contains(got, says) || !strings.Contains(got, autorebootv1.RetryAnnotation) {
 			t.Errorf("Stalled %s", got)
 		}
 	}

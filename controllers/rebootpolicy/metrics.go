@@ -40,7 +40,7 @@ type row struct {
 type ending struct{ kind, trigger, result string }
 
 func newMetrics(now func() time.Time) *metrics {
-	policy := []string{"namespace", "policy"}
+	policy := []string{"namespace", "name"}
 	with := func(more ...string) []string { return append(policy[:2:2], more...) }
 	m := &metrics{
 		now: now,

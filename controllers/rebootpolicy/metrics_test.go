@@ -44,7 +44,7 @@ func TestMetricsSayWhereAPolicyStandsAndGoWithIt(t *testing.T) {
 	now = now.Add(5 * time.Second)
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(m)
-	const policyLabels = "namespace=shop policy=payments"
+	const policyLabels = "name=payments namespace=shop"
 	want := []string{
 		"restart_duration_seconds{" + policyLabels + "} 1 of 45 with 1 below 60",
 		"restarts_total{" + policyLabels + " result=Succeeded target_kind=Deployment trigger_type=ConfigChange} 1",

@@ -27,12 +27,12 @@ func reloading(kind common.WorkloadKind) (*autorebootv1.RebootPolicy, restart.Ac
 		return &at
 	}
 	p.Status.Targets = []autorebootv1.TargetStatus{
-		{UID: "another", Baselines: []autorebootv1.Baseline{{Trigger: "config", Source: "Secret/other", WrittenTime: written(9)}}},
-		{UID: "u", Baselines: []autorebootv1.Baseline{
+		{UID: "another", TargetInternals: autorebootv1.TargetInternals{Baselines: []autorebootv1.Baseline{{Trigger: "config", Source: "Secret/other", WrittenTime: written(9)}}}},
+		{UID: "u", TargetInternals: autorebootv1.TargetInternals{Baselines: []autorebootv1.Baseline{
 			{Trigger: "certificate", Source: "Secret/tls", WrittenTime: written(8)},
 			{Trigger: "config", Source: "ConfigMap/settings", Fingerprint: "hmac:1", WrittenTime: written(1)},
 			{Trigger: "config", Source: "Secret/creds", Fingerprint: "hmac:2", WrittenTime: written(2)},
-		}},
+		}}},
 	}
 	template := &corev1.PodTemplateSpec{Spec: corev1.PodSpec{
 		Volumes: []corev1.Volume{{Name: "creds", VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "creds"}}}},

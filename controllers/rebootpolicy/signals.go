@@ -161,7 +161,6 @@ func (o *observation) afterClockChange(signal restart.Signal, w *workload) resta
 // podAgeSignals adds signals that fire once the oldest pod of a workload is old enough.
 func (o *observation) podAgeSignals(t *autorebootv1.Trigger) {
 	limit := t.PodAge.Max.Or(0)
-	percent := min(max(int(*t.PodAge.JitterPercent), 0), 100)
 	for _, w := range o.workloads {
 		signal := restart.Signal{Trigger: t.Name, Level: true}
 		var oldest time.Time
@@ -171,7 +170,7 @@ func (o *observation) podAgeSignals(t *autorebootv1.Trigger) {
 			}
 		}
 		if !oldest.IsZero() && limit > 0 {
-			due := oldest.Add(withJitter(limit, percent, w.UID))
+			due := oldest.Add(withJitter(limit, w.UID))
 			if signal.Firing = !due.After(o.now); !signal.Firing {
 				signal.RequeueAt = due
 				o.requeueAt(due)
@@ -181,11 +180,11 @@ func (o *observation) podAgeSignals(t *autorebootv1.Trigger) {
 	}
 }
 
-// withJitter shortens a span by a share that depends on the workload's UID alone, so that workloads that
+// withJitter shortens a span by up to a tenth. The share depends on the workload's UID alone, so that workloads that
 // started together are not restarted together.
-func withJitter(span time.Duration, percent int, uid types.UID) time.Duration {
+func withJitter(span time.Duration, uid types.UID) time.Duration {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(uid)) // a hash never fails
 	share := float64(h.Sum32()) / (1 << 32)
-	return span - time.Duration(float64(span)*float64(percent)/100*share)
+	return span - time.Duration(float64(span)/10*share)
 }

@@ -180,7 +180,7 @@ type objectState struct {
 
 // requestAnnotations are those by which a user requests something, or is approved.
 func requestAnnotations() []string {
-	return []string{autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation, autorebootv1.ApproveAnnotation,
+	return []string{autorebootv1.RestartNowAnnotation, autorebootv1.RetryAnnotation, autorebootv1.ApproveAnnotation,
 		autorebootv1.OnInjectedFaultAnnotation, common.ApprovedByAnnotation}
 }
 

@@ -176,7 +176,7 @@ func TestTheAnnotationsOfAUserAreHeardOf(t *testing.T) {
 	policy := func(annotation, value string) *autorebootv1.RebootPolicy {
 		return &autorebootv1.RebootPolicy{ObjectMeta: metav1.ObjectMeta{Annotations: map[string]string{annotation: value}}}
 	}
-	for annotation, want := range map[string]bool{autorebootv1.RestartNowAnnotation: true, autorebootv1.ResumeAnnotation: true, "note": false} {
+	for annotation, want := range map[string]bool{autorebootv1.RestartNowAnnotation: true, autorebootv1.RetryAnnotation: true, "note": false} {
 		if got := controller.AnnotationsChanged[*autorebootv1.RebootPolicy](requestAnnotations()).Update(event.TypedUpdateEvent[*autorebootv1.RebootPolicy]{ObjectOld: policy(annotation, "a"), ObjectNew: policy(annotation, "b")}); got != want {
 			t.Errorf("%s: %t", annotation, got)
 		}

@@ -145,7 +145,6 @@ func safetyCases() []fieldCase {
 			s.kills("web", 1)
 		}},
 		{[]string{"action.gracePeriodSeconds"}, "action: {gracePeriodSeconds: 17}, " + kills + someday, func(s *suite) { s.ends("web", 17) }},
-		{[]string{"action.allowForceDelete"}, "action: {type: Delete, gracePeriodSeconds: 0, allowForceDelete: true}, " + kills + someday, func(s *suite) { s.ends("web", 0) }},
 	}
 }
 

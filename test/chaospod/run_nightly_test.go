@@ -45,7 +45,7 @@ func TestAChaosPodThatIsReplacedKillsNoMorePodsThatDay(t *testing.T) {
 	s.says("c", chaosv1.ConditionWaiting, metav1.ConditionTrue, chaosv1.ReasonDailyLimit, "1 pod killed")
 }
 
-func TestAWorkloadThatDoesNotComeBackHaltsTheChaosUntilItIsResumed(t *testing.T) {
+func TestAWorkloadThatDoesNotComeBackHaltsTheChaosUntilARetry(t *testing.T) {
 	s := newSuite(t)
 	s.run("web", 3, "")
 	s.chaos("c", "dryRun: false, "+web+", verification: {timeout: 30s}, "+someday)
@@ -59,7 +59,7 @@ func TestAWorkloadThatDoesNotComeBackHaltsTheChaosUntilItIsResumed(t *testing.T)
 	s.Must(s.Client.Delete(s.Context(), s.Object("{apiVersion: v1, kind: ResourceQuota, metadata: {name: full}}")))
 	s.available("web", 3)
 	s.now("c", "2")
-	s.annotate("c", chaosv1.ResumeAnnotation, "1")
+	s.annotate("c", chaosv1.RetryAnnotation, "1")
 	s.ended("c", 2, chaosv1.ResultSurvived)
 	s.shows("c", func(st *chaosv1.ChaosPodStatus) error {
 		if st.Halt != nil || meta.FindStatusCondition(st.Conditions, chaosv1.ConditionStalled) != nil {

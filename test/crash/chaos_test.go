@@ -173,7 +173,7 @@ func TestWhateverBreaksAtWhicheverRequestARunKillsItsVictimsOnce(t *testing.T) {
 						return err
 					}
 					if halt := odd.status().Halt; halt != nil {
-						odd.edit(fmt.Sprintf("{metadata: {annotations: {%s: %q}}}", chaosv1.ResumeAnnotation, halt.RecordID))
+						odd.edit(fmt.Sprintf("{metadata: {annotations: {%s: %q}}}", chaosv1.RetryAnnotation, halt.RecordID))
 						return fmt.Errorf("halted: %s", framework.Text(halt))
 					}
 					return nil

@@ -126,9 +126,9 @@ func TestActionsInArgoCDRequestWhatTheVerbsRequest(t *testing.T) {
 	}
 	for _, test := range []struct{ kind, action, annotation, offered string }{
 		{"RebootPolicy", "restart", "autoreboot.fairlead.dev/restart-now", "running halted"},
-		{"RebootPolicy", "resume", "autoreboot.fairlead.dev/resume", "halted"},
+		{"RebootPolicy", "retry", "autoreboot.fairlead.dev/retry", "halted"},
 		{"ChaosPod", "run", "chaos.fairlead.dev/run-now", "running halted"},
-		{"ChaosPod", "resume", "chaos.fairlead.dev/resume", "halted"},
+		{"ChaosPod", "retry", "chaos.fairlead.dev/retry", "halted"},
 		{"ExternalService", "failback", "networking.fairlead.dev/failback-now", "failed over"},
 	} {
 		all := actionsOf(t, test.kind)
@@ -163,10 +163,10 @@ func TestActionsInArgoCDSuspendAndEndIt(t *testing.T) {
 		for _, suspended := range []bool{true, false} {
 			object := map[string]any{"metadata": map[string]any{"annotations": map[string]any{"a": "b"}}, "spec": map[string]any{"suspend": suspended}}
 			offered, err := all.offered(object)
-			if err != nil || offered["suspend"] == suspended || offered["unsuspend"] != suspended {
+			if err != nil || offered["suspend"] == suspended || offered["resume"] != suspended {
 				t.Errorf("%s: %v, %v", kind, offered, err)
 			}
-			name := map[bool]string{true: "unsuspend", false: "suspend"}[suspended]
+			name := map[bool]string{true: "resume", false: "suspend"}[suspended]
 			if patch, err := all.patch(name, object); err != nil || string(patch) != fmt.Sprintf(`{"spec":{"suspend":%t}}`, !suspended) {
 				t.Errorf("%s of a %s sends %s, %v", name, kind, patch, err)
 			}

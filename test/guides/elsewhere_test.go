@@ -32,7 +32,7 @@ var elsewhere = map[string]map[string]string{
 		"$ kubectl get secret fairlead-webhook-ca ":    "shows a phase of the same",
 		"$ kubectl delete secret fairlead-webhook-ca ": "test/certificates does it, for all pages at once it would take minutes",
 	},
-	"docs/guides/chaos.md": {"$ fairlead resume ": resumes},
+	"docs/guides/chaos.md": {"$ fairlead retry ": resumes},
 	"docs/guides/convert.md": {
 		"- repo: local\n": service,
 		"#!/bin/sh\n":     "a file, which kubectl calls with arguments",
@@ -88,7 +88,7 @@ var elsewhere = map[string]map[string]string{
 		"$ kind delete ":  noEngine,
 	},
 	"docs/guides/restarts.md": {
-		"$ fairlead resume ":          resumes,
+		"$ fairlead retry ":           resumes,
 		"$ kubectl fairlead approve ": "has an id that was made up; test/rebootpolicy approves restarts",
 	},
 	"docs/guides/service-meshes.md":  {"$ nc ": "runs in a pod of a mesh"},

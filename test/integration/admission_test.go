@@ -34,7 +34,7 @@ func TestWhatIsLeftOutIsDefaultedAtEitherVersion(t *testing.T) {
 		}},
 		{rebootPolicies, "v1", `{targets: [{kind: Deployment, name: web}], triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 0"}}]}`, map[string]string{
 			"spec.dryRun": "false", "spec.cooldown": "0s", "spec.strategy": "{type: RolloutRestart}", "spec.limit": "{maxRestarts: 6, within: 1h}",
-			"spec.debounce": "{quietPeriod: 2s, maxDelay: 30s}", "spec.retry": "{maxAttempts: 3, backoff: 10m, maxBackoff: 6h, resetAfter: 1h}", "spec.targets": "[{kind: Deployment, name: web}]",
+			"spec.debounce": "{quietPeriod: 2s, maxDelay: 30s}", "spec.retry": "{maxAttempts: 3, backoff: 10m}", "spec.targets": "[{kind: Deployment, name: web}]",
 			"spec.verification": "{timeout: 15m, soak: 30s, maxContainerRestarts: 0, onFailure: Halt}", "spec.historyLimit": "10",
 		}},
 		{rebootPolicies, "v1alpha1", `{targets: [{kind: Deployment, name: web}], cooldown: 10m, policies: [{name: up, type: Probe, probe: {httpGet: {port: 80}}}]}`, map[string]string{

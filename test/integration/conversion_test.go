@@ -31,7 +31,7 @@ var pairs = []struct {
 	},
 	{
 		kind: rebootPolicies,
-		old: `{targets: [{kind: Deployment, name: payments-api}], cooldown: 10m, policies: [{name: wedged, type: Probe, description: restart when stuck, probe: {
+		old: `{targets: [{kind: Deployment, name: payments-api}], cooldown: 10m, policies: [{name: wedged, type: Probe, probe: {
   httpGet: {path: /healthz, port: 8080, scheme: HTTP}, interval: 30s, timeout: 5s, successThreshold: 1, failureThreshold: 5}}]}`,
 		oldEdit: `{"spec":{"targets":[{"kind":"Deployment","name":"payments-web"}]}}`, oldPath: "spec.targets", oldSeen: `[{kind: Deployment, name: payments-web}]`,
 		newEdit: `{"spec":{"windows":[{"name":"nightly","cron":"0 22 * * *","duration":"6h","timeZone":"Europe/Zurich"}]}}`,

@@ -22,6 +22,10 @@ var badReasons = map[string][]string{
 		"spec.triggers[0].probe: set exactly one of tcpSocket, httpGet, grpc",
 		"spec.triggers[0].probe: timeout must not exceed interval",
 	},
+	"names": {
+		"spec.triggers: names must be unique: without name, it is type in lower case",
+		"spec.gates: names must be unique: without name, it is type in lower case",
+	},
 	"union": {
 		"spec.targets[0]: set exactly one of name or selector",
 		"spec.triggers[0]: type PodAge and podAge go together: set both or neither",
@@ -52,7 +56,7 @@ var badReasons = map[string][]string{
 		"spec.endpoints[2]: set exactly one of dns or addresses",
 	},
 	"forced": {
-		"spec.action: gracePeriodSeconds 0 needs type Delete and allowForceDelete",
+		"spec.action.gracePeriodSeconds: must be between 1 and 86400: with 0, no node confirms that the pod has stopped",
 		"spec.count: must be a non-negative integer or a percentage 0%-100%",
 		"spec: set one of schedule.cron, schedule.interval, schedule.at",
 		"spec.schedule: timeZone goes with cron",
@@ -154,7 +158,7 @@ func TestKindsAreListedByCategoryAndShortName(t *testing.T) {
 	}{
 		{"extsvc", []string{"NAME", "READY", "STATE", "HEALTHY", "CLUSTER-IP", "PUBLISHED", "AGE"}, []string{"db", "True", "Published", "10.96.", "2"}},
 		{"rbp", []string{"NAME", "READY", "STATE", "VERIFIED", "WAITING-FOR", "LAST-RESTART", "AGE"}, []string{"restart"}},
-		{"chp", []string{"NAME", "READY", "STATE", "SURVIVED", "NEXT-RUN", "LAST-RUN", "AGE"}, []string{"monkey"}},
+		{"chp", []string{"NAME", "READY", "STATE", "SURVIVED", "DRY-RUN", "NEXT-RUN", "LAST-RUN", "AGE"}, []string{"monkey", "true"}},
 	} {
 		out := s.run("get", c.resource)
 		header, row, _ := strings.Cut(out, "\n")
@@ -164,6 +168,7 @@ func TestKindsAreListedByCategoryAndShortName(t *testing.T) {
 		s.Expect(row, c.values...)
 	}
 	s.Expect(s.run("get", "extsvc", "-o", "wide"), "PRIORITY", "WAITING-FOR", "SUSPENDED", "NothingPending", "false")
+	s.Expect(s.run("get", "rbp", "-o", "wide"), "DRY-RUN", "SUSPENDED", "false")
 	s.Expect(s.run("get", externalServices.at("v1alpha1")), "HEALTHY", "CLUSTER-IP", "AGE", "db")
 	// NEXT-RUN is the next run, not the time in the spec, which may be long past.
 	s.run("wait", "--for=jsonpath={.status.nextRunTime}", "--timeout="+framework.Patience.String(), "chp/monkey")

@@ -167,7 +167,7 @@ func TestAVerbIsOneRequestWithTheRightsOfTheUser(t *testing.T) {
 		s.Errorf("a dry run has requested %s", got)
 	}
 	s.verb(s.Kubeconfig(), 0, "requested by the annotation autoreboot.fairlead.dev/restart-now=", "restart", "rebootpolicy/api")
-	s.verb(s.Kubeconfig(), 1, "it has not halted", "resume", "rebootpolicy/api")
+	s.verb(s.Kubeconfig(), 1, "it has not halted", "retry", "rebootpolicy/api")
 	s.verb(s.Kubeconfig(), 1, "it has not failed over", "failback", "externalservice/db")
 	s.verb(s.Kubeconfig(), 1, `it has no endpoint "b": name one of a, c`, "drain", "externalservice/db", "b")
 	s.verb(s.Kubeconfig(), 1, "this user may not patch ExternalService", "drain", "externalservice/db", "a", "--as="+s.viewer())

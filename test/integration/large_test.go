@@ -73,7 +73,8 @@ func TestAnOldExportOfALargeObjectCanBeReplaced(t *testing.T) {
 				all, _ := status["targets"].([]any)
 				n := 0
 				for _, one := range all {
-					baselines, _ := one.(map[string]any)["baselines"].([]any)
+					target, _ := one.(map[string]any)
+					baselines, _, _ := unstructured.NestedSlice(target, "internal", "baselines")
 					n += len(baselines)
 				}
 				return n >= sources*targets

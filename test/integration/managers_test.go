@@ -39,14 +39,12 @@ var shared = []struct {
 		},
 	},
 	{
-		rebootPolicies, `{targets: [{kind: Deployment, name: web}], cooldown: 7m, triggers: [{name: up, type: Probe, probe: {tcpSocket: {port: 80}}},
-  {name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db, events: [FailedOver]}}]}`, `{dryRun: true}`, []share{
-			{`{triggers: [{name: moved, endpointsChange: {events: [FailedBack]}}]}`, `{triggers: [{name: moved, endpointsChange: {events: [Recovered]}}]}`},
+		rebootPolicies, `{targets: [{kind: Deployment, name: web}], cooldown: 7m}`, `{dryRun: true}`, []share{
+			{`{triggers: [{type: EndpointsChange, endpointsChange: {externalServiceName: db, events: [FailedBack]}}, {type: ConfigChange}]}`,
+				`{triggers: [{type: EndpointsChange, endpointsChange: {externalServiceName: db, events: [Recovered]}}, {type: ConfigChange}]}`},
 			{`{suspend: true}`, `{suspend: false}`},
 			{`{verification: {soak: 1m}}`, `{verification: {soak: 3m}}`},
-			{`{triggers: [{name: up, description: why}]}`, `{triggers: [{name: up, description: because}]}`},
-			{`{triggers: [{name: up, probe: {interval: 20s}}]}`, `{triggers: [{name: up, probe: {interval: 40s}}]}`},
-			{`{triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 3 * * 0"}}]}`, `{triggers: [{name: weekly, type: Schedule, schedule: {cron: "0 4 * * 0"}}]}`},
+			{`{gates: [{type: NoPods, noPods: {selector: {matchLabels: {app: job}}}}]}`, `{gates: [{type: NoPods, noPods: {selector: {matchLabels: {app: other}}}}]}`},
 			{`{windows: [{name: night, cron: "0 22 * * *", duration: 6h}]}`, `{windows: [{name: night, cron: "0 22 * * *", duration: 5h}]}`},
 		},
 	},

@@ -179,7 +179,7 @@ func restartCases() map[string]policyCase {
 		return strings.Replace(restarted, "triggers: [", "cooldown: 10m, triggers: [{name: up, type: Probe, probe: {"+probe+"}}, ", 1)
 	}
 	const evicts, accounts = "create pods/eviction,get pods", "get deployments.apps web,list statefulsets.apps"
-	const restartNow, resume, onFault = "autoreboot.fairlead.dev/restart-now", "autoreboot.fairlead.dev/resume", "autoreboot.fairlead.dev/on-injected-fault"
+	const restartNow, resume, onFault = "autoreboot.fairlead.dev/restart-now", "autoreboot.fairlead.dev/retry", "autoreboot.fairlead.dev/on-injected-fault"
 	const web, db, headers = "spec.targets[0]: you may not patch", "spec.targets[1]: you may not patch", "are not sent to another host than the pods"
 	evict, account := with("strategy: {type: Evict}"), with("serviceAccountName: robot")
 	impersonate := "impersonate serviceaccounts robot"
@@ -391,7 +391,7 @@ func chaosCases() map[string]policyCase {
 		"kills-resumed":           of(with("dryRun: false"), with("dryRun: false, suspend: true"), "get pods", noEviction),
 		"kills-another":           of(strings.Replace(drill, "web", "api", 1), drill, "get pods", noEviction),
 		"kills-now":               {kind: chaosPods, spec: drill, old: drill, annotations: note("chaos.fairlead.dev/run-now", "now"), rights: "get pods", refusal: noEviction},
-		"kills-again":             {kind: chaosPods, spec: drill, old: drill, annotations: note("chaos.fairlead.dev/resume", "now"), rights: "get pods", refusal: noEviction},
+		"kills-again":             {kind: chaosPods, spec: drill, old: drill, annotations: note("chaos.fairlead.dev/retry", "now"), rights: "get pods", refusal: noEviction},
 		"kills-before":            {kind: chaosPods, spec: with("count: 2"), old: drill, annotations: note("chaos.fairlead.dev/run-now", "now"), stored: note("chaos.fairlead.dev/run-now", "now")},
 		"kills-verified":          of(with(verified("Accept", "roots")), "", evicts+",get secrets public,get secrets roots", ""),
 		"kills-verified-without":  of(with(verified("Accept", "roots")), "", evicts+",get secrets public", "spec.verification.probes[3].tls.caSecretName: you may not get this Secret"),

@@ -161,7 +161,7 @@ func rightsCases() map[string]rightsCase {
 	}
 	for name, command := range map[string]struct{ annotation, value string }{
 		"restart-now":       {"autoreboot.fairlead.dev/restart-now", "now"},
-		"resume":            {"autoreboot.fairlead.dev/resume", "now"},
+		"retry":             {"autoreboot.fairlead.dev/retry", "now"},
 		"on-injected-fault": {"autoreboot.fairlead.dev/on-injected-fault", "Restart"},
 	} {
 		cases[name] = commanded(cases["target-selector"], command.annotation, command.value)
@@ -170,7 +170,7 @@ func rightsCases() map[string]rightsCase {
 	cases["approve"] = commanded(rightsCase{kind: rebootPolicies, version: "v1", spec: cases["target-selector"].spec,
 		needs: []need{{right: "approve rebootpolicies.autoreboot.fairlead.dev approve", path: "metadata.annotations[" + approve + "]"}}}, approve, "0123456789abcdef")
 	cases["run-now"] = commanded(cases["kill-delete"], "chaos.fairlead.dev/run-now", "now")
-	cases["resume-kills"] = commanded(cases["kill-delete"], "chaos.fairlead.dev/resume", "now")
+	cases["retry-kills"] = commanded(cases["kill-delete"], "chaos.fairlead.dev/retry", "now")
 	for _, workload := range []string{"Deployment", "StatefulSet", "DaemonSet", "ReplicaSet", "Rollout"} {
 		group := "apps"
 		if workload == "Rollout" {

@@ -76,7 +76,7 @@ func TestAChangeRestartsWhateverRefersToItOnceAndNothingElse(t *testing.T) {
 	s.without("p", autorebootv1.ConditionProgressing)
 	s.normal("p")
 
-	own := []string{fmt.Sprintf("namespace=%q", s.Namespace), `policy="p"`}
+	own := []string{fmt.Sprintf("namespace=%q", s.Namespace), `name="p"`}
 	samples := s.Samples()
 	for kind, n := range map[string]float64{deployment: 3, statefulSet: 2, daemonSet: 1} {
 		labels := append(slices.Clone(own), fmt.Sprintf("target_kind=%q", kind), `trigger_type="ConfigChange"`, `result="Succeeded"`)

@@ -124,26 +124,6 @@ func restraintCases() []fieldCase {
 			s.succeeded("p", 2)
 			s.without("p", autorebootv1.ConditionStalled)
 		}},
-		{fields: []string{"retry.maxBackoff"}, spec: web + onConfig + ", retry: {maxAttempts: 4, backoff: 2s, maxBackoff: 2s}, verification: {" + patient + "}", edits: []edit{faulty("crash-once")}, acts: func(s *suite) {
-			s.secret("creds", "password", "second")
-			s.condition("p", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonVerificationFailed)
-			history := s.ended("p", 5)
-			if waited := history[0].StartTime.Sub(history[1].CompletionTime.Time); waited >= 16*time.Second {
-				s.Errorf("the last try came %s after the one before", waited)
-			}
-		}},
-		{fields: []string{"retry.resetAfter"}, spec: web + onConfig + ", retry: {maxAttempts: 0, resetAfter: 2s}, verification: {" + patient + ", onFailure: Continue}", edits: []edit{faulty("crash-once")}, acts: func(s *suite) {
-			s.secret("creds", "password", "second")
-			if history := s.ended("p", 1); history[0].Result != autorebootv1.ResultFailed {
-				s.Errorf("%s", framework.Text(history))
-			}
-			s.shows("p", func(st autorebootv1.RebootPolicyStatus) error {
-				if st.Targets[0].Attempts != 0 {
-					return fmt.Errorf("%d attempts", st.Targets[0].Attempts)
-				}
-				return nil
-			})
-		}},
 		{fields: []string{"strategy.evict.maxUnavailable"}, spec: web + onConfig + ", strategy: {type: Evict, evict: {maxUnavailable: 100%}}", edits: []edit{slow("3s")}, acts: func(s *suite) {
 			pods := s.watchPods("web")
 			s.secret("creds", "password", "second")
@@ -190,11 +170,6 @@ func triggerCases() []fieldCase {
 			s.secret("creds", "password", "second")
 			s.succeeded("p", 1)
 		}},
-		{fields: []string{"triggers.description"}, spec: web + `suspend: true, triggers: [{name: stuck, description: when it is stuck, type: Probe, probe: {tcpSocket: {port: 1}}}]`, acts: func(s *suite) {
-			old := s.Object("{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: p}}")
-			s.Must(s.Client.Get(s.Context(), objectKey(old), old))
-			s.Expect(framework.Text(old.Object["spec"]), `"description":"when it is stuck"`)
-		}},
 		{fields: []string{"triggers.configChange.sources.selector"}, spec: web + `triggers: [{name: config, type: ConfigChange,
 			configChange: {discovery: Explicit, sources: [{kind: Secret, selector: {matchLabels: {restart: web}}}]}}]`, acts: func(s *suite) {
 			s.secret("creds", "password", "second")
@@ -237,10 +212,10 @@ func triggerCases() []fieldCase {
 			})
 			s.restarted(deployment, "web", 0)
 		}},
-		{fields: []string{"triggers.podAge.max", "triggers.podAge.jitterPercent"}, spec: web + `triggers: [{name: old, type: PodAge, podAge: {max: 10m, jitterPercent: 50}}]`, takesMinutes: true, acts: func(s *suite) {
+		{fields: []string{"triggers.podAge.max"}, spec: web + `triggers: [{name: old, type: PodAge, podAge: {max: 10m}}]`, takesMinutes: true, acts: func(s *suite) {
 			s.Patience = 12 * time.Minute
 			oldest := s.pods("web")[0].CreationTimestamp.Time
-			if age := s.succeeded("p", 1)[0].StartTime.Sub(oldest); age < 5*time.Minute || age >= 10*time.Minute {
+			if age := s.succeeded("p", 1)[0].StartTime.Sub(oldest); age < 9*time.Minute || age >= 10*time.Minute {
 				s.Errorf("restarted at the age of %s", age)
 			}
 		}},

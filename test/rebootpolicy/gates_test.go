@@ -132,19 +132,19 @@ func TestTheLimitStopsAPolicyUntilAUserLooks(t *testing.T) {
 	s.explains("p", autorebootv1.ConditionStalled, "the restart that waits is for config (Secret/creds, which field manager ")
 	s.held("p", "web", autorebootv1.ReasonHalted)
 	s.restarted(deployment, "web", 1)
-	s.resume("p")
+	s.retry("p")
 	s.succeeded("p", 2)
 	s.without("p", autorebootv1.ConditionStalled)
 	s.restarted(deployment, "web", 2)
 }
 
-// resume has a person look at a policy that halted, and let it go on.
-func (s *suite) resume(name string) {
+// retry has a person look at a policy that halted, and let it go on.
+func (s *suite) retry(name string) {
 	s.Helper()
 	policy, err := s.get(name)
 	s.Must(err)
 	if policy.Status.Halt == nil {
 		s.Fatalf("%s has not halted: %s", name, framework.Text(policy.Status))
 	}
-	s.annotate(name, autorebootv1.ResumeAnnotation, "after "+string(policy.Status.HandledResume))
+	s.annotate(name, autorebootv1.RetryAnnotation, "after "+string(policy.Status.HandledRetry))
 }

@@ -65,7 +65,7 @@ func TestAnOwnerThatTakesARestartBackIsNotFought(t *testing.T) {
 	s := newSuite(t)
 	s.secret("creds", "password", "first")
 	s.run(deployment, "web", takes("creds"), slow("1s"), replicas(2))
-	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", retry: {maxAttempts: 3, backoff: 1s, maxBackoff: 1s}}")
+	s.policy("p", "{"+targets(deployment, "web")+", "+onConfig+", retry: {maxAttempts: 3, backoff: 1s}}")
 	s.watching("p", 1)
 	reverted := s.owner("web")
 

@@ -125,7 +125,7 @@ func TestAPolicyOfTheFirstVersionRestartsPodsThatStopAnswering(t *testing.T) {
 	s.run(deployment, "web", bare, replicas(2), surge(2))
 	s.Apply(fmt.Sprintf(`{apiVersion: autoreboot.fairlead.dev/v1alpha1, kind: RebootPolicy, metadata: {name: p}, spec: {
 		targets: [{kind: Deployment, name: web}], cooldown: 10m,
-		policies: [{name: stuck, description: restart when stuck, type: Probe, probe: {httpGet: {path: /healthz, port: %d}, interval: 1s, timeout: 1s, failureThreshold: 2}}]}}`, fleet.Port()))
+		policies: [{name: stuck, type: Probe, probe: {httpGet: {path: /healthz, port: %d}, interval: 1s, timeout: 1s, failureThreshold: 2}}]}}`, fleet.Port()))
 	s.set("p", "{debounce: {quietPeriod: 1s}, verification: {soak: 1s}}")
 	s.watching("p", 1)
 	sick := s.ips("web")

@@ -45,7 +45,7 @@ func TestRequestsThatFailDuringARolloutHaltThePolicyAfterIt(t *testing.T) {
 	s.Tells(deployment, "web", "RestartFailed", 1)
 	t.Logf("%s", framework.Text(record))
 	// All of its pods are new: it is not restarted once more.
-	s.resume("p")
+	s.retry("p")
 	s.record("p", 2, autorebootv1.ResultSucceeded, autorebootv1.ReasonStayedAvailable)
 	s.restarted(deployment, "web", 1)
 	s.restarted(deployment, "next", 1)

@@ -108,7 +108,7 @@ func TestWhoMayNotRestartMakesNoRestartLikelier(t *testing.T) {
 		"more retries":     `{"spec": {"retry": {"maxAttempts": 9}}}`,
 		"another trigger":  `{"spec": {"triggers": [{"name": "config", "type": "ConfigChange", "configChange": {}}]}}`,
 		"restart-now":      `{"metadata": {"annotations": {"autoreboot.fairlead.dev/restart-now": "mal"}}}`,
-		"resume":           `{"metadata": {"annotations": {"autoreboot.fairlead.dev/resume": "mal"}}}`,
+		"retry":            `{"metadata": {"annotations": {"autoreboot.fairlead.dev/retry": "mal"}}}`,
 		"all while asleep": `{"spec": {"suspend": true, "cooldown": "0s"}}`,
 	} {
 		if err := mal.patch("p", patch); err == nil || !strings.Contains(err.Error(), "may not patch deployments.apps") {

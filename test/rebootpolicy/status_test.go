@@ -27,7 +27,7 @@ func losses() []loss {
 			loss{member + "/merge", "merge", fmt.Sprintf(`{"status": {%q: null}}`, member)},
 			loss{member + "/json", "json", fmt.Sprintf(`[{"op": "remove", "path": "/status/%s"}]`, member)})
 	}
-	for _, member := range []string{"baselines", "uid"} {
+	for _, member := range []string{"internal", "uid"} {
 		all = append(all, loss{"targets/" + member, "json", fmt.Sprintf(`[{"op": "remove", "path": "/status/targets/0/%s"}]`, member)})
 	}
 	return all

@@ -41,13 +41,13 @@ func TestAHaltNamesWhatChangesAndWhyItGoesOn(t *testing.T) {
 	s.watching("p", 1)
 	s.secret("noisy", "password", "second")
 	s.succeeded("p", 1)
-	s.annotate("p", autorebootv1.ResumeAnnotation, "early")
+	s.annotate("p", autorebootv1.RetryAnnotation, "early")
 	s.secret("noisy", "password", "third")
 	s.condition("p", autorebootv1.ConditionStalled, metav1.ConditionTrue, autorebootv1.ReasonLimitReached)
 	s.explains("p", autorebootv1.ConditionStalled, "limit.maxRestarts is reached; the restart that waits is for config (Secret/noisy, which field manager ")
 	s.explains("p", autorebootv1.ConditionStalled, `its value "early" was set before the halt`)
-	s.Kubectl("annotate", "rbp", "p", autorebootv1.ResumeAnnotation+"-")
-	s.annotate("p", autorebootv1.ResumeAnnotation, "early")
+	s.Kubectl("annotate", "rbp", "p", autorebootv1.RetryAnnotation+"-")
+	s.annotate("p", autorebootv1.RetryAnnotation, "early")
 	s.Never(func() error {
 		policy, err := s.get("p")
 		if err == nil && policy.Status.Halt == nil {
@@ -55,7 +55,7 @@ func TestAHaltNamesWhatChangesAndWhyItGoesOn(t *testing.T) {
 		}
 		return err
 	})
-	s.resume("p")
+	s.retry("p")
 	s.succeeded("p", 2)
 	s.without("p", autorebootv1.ConditionStalled)
 }

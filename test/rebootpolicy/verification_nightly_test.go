@@ -48,7 +48,7 @@ func TestARolloutThatDoesNotCompleteInTimeHasFailed(t *testing.T) {
 	// Once there is room again, a person says so.
 	s.Delete("v1", "ResourceQuota", "full")
 	s.available(deployment, "web")
-	s.resume("p")
+	s.retry("p")
 	s.Eventually(func() error {
 		policy, err := s.get("p")
 		if err != nil {

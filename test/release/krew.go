@@ -34,7 +34,7 @@ func krew(of, from string, sums map[string]string) ([]byte, error) {
 			"description": "Shows ExternalServices, RebootPolicies, ChaosPods and what depends on them as\n" +
 				"a tree (status) or in a browser (ui), explains why one is as it is (why), what\n" +
 				"a change would restart (what-if), and what has been survived (report). Requests\n" +
-				"something once, and waits for it: restart, resume, approve, run, failback, fault,\n" +
+				"something once, and waits for it: restart, retry, approve, run, failback, fault,\n" +
 				"drain, rotate-ca. Checks manifests without a cluster, by the code that the webhooks\n" +
 				"run, or what a cluster has stored, and converts them between their versions.\n" +
 				"Checks an installation: CRDs, webhooks, certificates, rights.\n",

@@ -184,7 +184,7 @@ func TestKrewKnowsEachArchiveByItsChecksum(t *testing.T) {
 		plugin.Metadata.Name != "fairlead" || plugin.Spec.Version != "v1.2.3" || len(plugin.Spec.Platforms) != 6 {
 		t.Errorf("%s", text)
 	}
-	for _, verb := range []string{"status", "why", "restart", "resume", "run", "failback", "fault", "drain", "rotate-ca"} {
+	for _, verb := range []string{"status", "why", "restart", "retry", "run", "failback", "fault", "drain", "rotate-ca"} {
 		if !strings.Contains(plugin.Spec.Description, verb) {
 			t.Errorf("%s is not described", verb)
 		}

@@ -26,8 +26,8 @@ const (
 
 // The annotations that a user sets on a policy.
 const (
-	// ResumeAnnotation ends a halt. Its value is a common.Token.
-	ResumeAnnotation = "autoreboot.fairlead.dev/resume"
+	// RetryAnnotation ends a halt. Its value is a common.Token.
+	RetryAnnotation = "autoreboot.fairlead.dev/retry"
 	// RestartNowAnnotation requests one restart of every target. Its value is a common.Token.
 	RestartNowAnnotation = "autoreboot.fairlead.dev/restart-now"
 	// ApproveAnnotation approves the restarts that are due. Its value is status.pendingApproval.

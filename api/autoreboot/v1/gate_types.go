@@ -31,12 +31,12 @@ const (
 // +kubebuilder:validation:XValidation:rule="(self.type == 'PrometheusQueryEmpty') == has(self.prometheusQueryEmpty)",message="type PrometheusQueryEmpty and prometheusQueryEmpty go together: set both or neither"
 // +union
 type Gate struct {
-	// name of the gate, unique in the policy. Messages contain it.
+	// name of the gate, unique in the policy. Messages contain it. The default is type in lower case, such as nopods.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
-	// +required
+	// +optional
 	Name string `json:"name,omitempty"`
 
 	// type defines which of the members below is set. Approval has none: a restart that is due waits until a user

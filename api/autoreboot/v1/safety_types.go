@@ -41,7 +41,8 @@ type Limit struct {
 	Within common.Duration `json:"within,omitempty"`
 }
 
-// Retry defines how a restart is repeated after its verification failed.
+// Retry defines how a restart is repeated after its verification failed. Failed attempts no longer count once a target
+// has been healthy for an hour.
 type Retry struct {
 	// maxAttempts is how many times a failed restart is repeated, from 0 to 20. The default is 3.
 	//
@@ -50,21 +51,11 @@ type Retry struct {
 	// +optional
 	MaxAttempts *int32 `json:"maxAttempts,omitempty"`
 
-	// backoff is the wait before the first repetition. It doubles with each further one. The default is 10m, or
-	// maxBackoff if that is shorter.
+	// backoff is the wait before the first repetition. It doubles with each further one, up to 6h, or to backoff if that
+	// is longer. The default is 10m.
 	//
 	// +optional
 	Backoff *common.Duration `json:"backoff,omitempty"`
-
-	// maxBackoff is the longest wait. The default is 6h, or backoff if that is longer.
-	//
-	// +optional
-	MaxBackoff *common.Duration `json:"maxBackoff,omitempty"`
-
-	// resetAfter is how long a target must stay healthy until its failed attempts no longer count. The default is 1h.
-	//
-	// +optional
-	ResetAfter *common.Duration `json:"resetAfter,omitempty"`
 }
 
 // Concurrency bounds how many targets restart at the same time. A target counts until all of its pods are new and

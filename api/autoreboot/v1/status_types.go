@@ -57,11 +57,11 @@ type RebootPolicyStatus struct {
 	// +optional
 	VerifiedRestartNow common.Token `json:"verifiedRestartNow,omitempty"`
 
-	// handledResume is the token of the annotation autoreboot.fairlead.dev/resume that was handled last. Either it ended
+	// handledRetry is the token of the annotation autoreboot.fairlead.dev/retry that was handled last. Either it ended
 	// a halt, or the policy already had it when a halt began.
 	//
 	// +optional
-	HandledResume common.Token `json:"handledResume,omitempty"`
+	HandledRetry common.Token `json:"handledRetry,omitempty"`
 
 	// pendingApproval identifies the restarts that wait for an approval, if a gate has the type Approval. The annotation
 	// autoreboot.fairlead.dev/approve with this value approves exactly these. When another restart becomes due, the value
@@ -76,7 +76,7 @@ type RebootPolicyStatus struct {
 	// +optional
 	HandledApprove common.Token `json:"handledApprove,omitempty"`
 
-	// halt is present while the policy starts no restart until a user changes the spec or sets the resume annotation.
+	// halt is present while the policy starts no restart until a user changes the spec or sets the retry annotation.
 	//
 	// +optional
 	Halt *Halt `json:"halt,omitempty"`
@@ -107,6 +107,22 @@ type RebootPolicyStatus struct {
 	// +optional
 	Targets []TargetStatus `json:"targets,omitempty"`
 
+	// history holds the restarts that have ended, the latest first, at most historyLimit.
+	//
+	// +kubebuilder:validation:MaxItems=50
+	// +listType=atomic
+	// +optional
+	History []RestartRecord `json:"history,omitempty"`
+
+	// internal is the memory of the operator about workloads that the policy no longer selects. Do not rely on it: its
+	// fields may change with any release.
+	//
+	// +optional
+	PolicyInternals `json:"internal,omitzero"`
+}
+
+// PolicyInternals is the part of the status of a RebootPolicy that only the operator reads.
+type PolicyInternals struct {
 	// unselectedTargets are existing workloads that the policy watched and no longer selects. They keep what each was
 	// last restarted for, and the restart that is due. Both apply again once the policy selects the workload.
 	//
@@ -116,13 +132,6 @@ type RebootPolicyStatus struct {
 	// +listMapKey=name
 	// +optional
 	UnselectedTargets []TargetStatus `json:"unselectedTargets,omitempty"`
-
-	// history holds the restarts that have ended, the latest first, at most historyLimit.
-	//
-	// +kubebuilder:validation:MaxItems=50
-	// +listType=atomic
-	// +optional
-	History []RestartRecord `json:"history,omitempty"`
 }
 
 // Halt explains why a policy starts no more restarts. Its reason is VerificationFailed, LimitReached or TargetReverted.
@@ -159,14 +168,6 @@ type TriggerStatus struct {
 	// +required
 	Name string `json:"name,omitempty"`
 
-	// fingerprint is a digest of what the targets were last restarted for. It is keyed with a secret of the installation,
-	// so that it reveals nothing about the content.
-	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	// +optional
-	Fingerprint string `json:"fingerprint,omitempty"`
-
 	// lastObservedTime is when the operator last observed a change of what the trigger watches.
 	//
 	// +optional
@@ -189,6 +190,23 @@ type TriggerStatus struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	Reason string `json:"reason,omitempty"`
+
+	// internal is the memory of the operator about what the trigger watches. Do not rely on it: its fields may change with
+	// any release.
+	//
+	// +optional
+	TriggerInternals `json:"internal,omitzero"`
+}
+
+// TriggerInternals is the part of a TriggerStatus that only the operator reads.
+type TriggerInternals struct {
+	// fingerprint is a digest of what the targets were last restarted for. It is keyed with a secret of the installation,
+	// so that it reveals nothing about the content.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Fingerprint string `json:"fingerprint,omitempty"`
 }
 
 // RestartPhase is how far a restart has come.
@@ -252,19 +270,6 @@ type InFlightRestart struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// podCutoffTime is the time before which the pods to replace were created, by the clock of the API server. It is when
-	// the restart was planned, or a second after the newest pod was created.
-	//
-	// +optional
-	PodCutoffTime *metav1.Time `json:"podCutoffTime,omitempty"`
-
-	// generation is the generation of the workload that has this restart. If a later generation lacks the restart, the
-	// owner of the workload has reverted it.
-	//
-	// +kubebuilder:validation:Minimum=1
-	// +optional
-	Generation int64 `json:"generation,omitempty"`
-
 	// phaseTime is when the phase began.
 	//
 	// +optional
@@ -281,6 +286,49 @@ type InFlightRestart struct {
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	BlockedBy string `json:"blockedBy,omitempty"`
+
+	// refusal is why the API server refused the latest eviction, or the latest attempt to begin the restart, other than
+	// for a disruption budget. Until evictions are allowed, verification.timeout does not elapse.
+	//
+	// +optional
+	Refusal *Refusal `json:"refusal,omitempty"`
+
+	// message is the record's message so far, such as that the restart is for new content. It is absent if there is nothing to
+	// say.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	// +optional
+	Message string `json:"message,omitempty"`
+
+	// triggers are the names of the triggers that fired for it. RestartNow means the annotation.
+	//
+	// +kubebuilder:validation:MaxItems=17
+	// +kubebuilder:validation:items:MaxLength=63
+	// +listType=atomic
+	// +optional
+	Triggers []string `json:"triggers,omitempty"`
+
+	// internal is the memory of the operator about the restart. Do not rely on it: its fields may change with any release.
+	//
+	// +optional
+	RestartInternals `json:"internal,omitzero"`
+}
+
+// RestartInternals is the part of an InFlightRestart that only the operator reads.
+type RestartInternals struct {
+	// podCutoffTime is the time before which the pods to replace were created, by the clock of the API server. It is when
+	// the restart was planned, or a second after the newest pod was created.
+	//
+	// +optional
+	PodCutoffTime *metav1.Time `json:"podCutoffTime,omitempty"`
+
+	// generation is the generation of the workload that has this restart. If a later generation lacks the restart, the
+	// owner of the workload has reverted it.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
 
 	// desired is how many pods the workload should have had when the soak began. Pods that are added later were not
 	// restarted.
@@ -311,32 +359,10 @@ type InFlightRestart struct {
 	// +optional
 	ContainerRestarts int32 `json:"containerRestarts,omitempty"`
 
-	// refusal is why the API server refused the latest eviction, or the latest attempt to begin the restart, other than
-	// for a disruption budget. Until evictions are allowed, verification.timeout does not elapse.
-	//
-	// +optional
-	Refusal *Refusal `json:"refusal,omitempty"`
-
-	// message is the record's message so far, such as that the restart is for new content. It is absent if there is nothing to
-	// say.
-	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=512
-	// +optional
-	Message string `json:"message,omitempty"`
-
 	// unavailableTime is since when fewer pods than desired are available in the soak. It is absent while all are.
 	//
 	// +optional
 	UnavailableTime *metav1.Time `json:"unavailableTime,omitempty"`
-
-	// triggers are the names of the triggers that fired for it. RestartNow means the annotation.
-	//
-	// +kubebuilder:validation:MaxItems=17
-	// +kubebuilder:validation:items:MaxLength=63
-	// +listType=atomic
-	// +optional
-	Triggers []string `json:"triggers,omitempty"`
 
 	// probes count the requests of verification.probes from the start of the restart to the start of its current phase.
 	// After one failure too many, they count to that failure.

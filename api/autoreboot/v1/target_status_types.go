@@ -31,25 +31,10 @@ type TargetStatus struct {
 	// +optional
 	UID types.UID `json:"uid,omitempty"`
 
-	// baselines are the contents that the target was last restarted for, or that existed when the policy first selected it. A
-	// source that differs from its baseline requires a restart.
-	//
-	// +kubebuilder:validation:MaxItems=64
-	// +listType=atomic
-	// +optional
-	Baselines []Baseline `json:"baselines,omitempty"`
-
 	// pending is the restart that the target waits for.
 	//
 	// +optional
 	Pending *PendingRestart `json:"pending,omitempty"`
-
-	// recentRestartTimes are when the restarts of the target within limit.within began, the oldest first.
-	//
-	// +kubebuilder:validation:MaxItems=100
-	// +listType=atomic
-	// +optional
-	RecentRestartTimes []metav1.Time `json:"recentRestartTimes,omitempty"`
 
 	// lastRestartTime is when the latest restart of the target ended.
 	//
@@ -63,6 +48,36 @@ type TargetStatus struct {
 	// +optional
 	LastRestartID string `json:"lastRestartID,omitempty"`
 
+	// attempts is how many restarts for the current content have failed since the target was last healthy for
+	// an hour. It is absent if none has.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	Attempts int32 `json:"attempts,omitempty"`
+
+	// internal is the memory of the operator about the workload. Do not rely on it: its fields may change with any release.
+	//
+	// +optional
+	TargetInternals `json:"internal,omitzero"`
+}
+
+// TargetInternals is the part of a TargetStatus that only the operator reads.
+type TargetInternals struct {
+	// baselines are the contents that the target was last restarted for, or that existed when the policy first selected it. A
+	// source that differs from its baseline requires a restart.
+	//
+	// +kubebuilder:validation:MaxItems=64
+	// +listType=atomic
+	// +optional
+	Baselines []Baseline `json:"baselines,omitempty"`
+
+	// recentRestartTimes are when the restarts of the target within limit.within began, the oldest first.
+	//
+	// +kubebuilder:validation:MaxItems=100
+	// +listType=atomic
+	// +optional
+	RecentRestartTimes []metav1.Time `json:"recentRestartTimes,omitempty"`
+
 	// previousContent identifies the content of the sources before the latest restart for new content. If the sources
 	// return to it, cooldown applies to the restart. It is absent if that restart failed: to return is then the remedy.
 	//
@@ -70,13 +85,6 @@ type TargetStatus struct {
 	// +kubebuilder:validation:MaxLength=16
 	// +optional
 	PreviousContent string `json:"previousContent,omitempty"`
-
-	// attempts is how many restarts for the current content have failed since the target was last healthy for
-	// retry.resetAfter. It is absent if none has.
-	//
-	// +kubebuilder:validation:Minimum=1
-	// +optional
-	Attempts int32 `json:"attempts,omitempty"`
 }
 
 // Baseline is the content of one source that a trigger last restarted the target for, or first observed.
@@ -142,6 +150,27 @@ type PendingRestart struct {
 	// +required
 	LastRequestTime metav1.Time `json:"lastRequestTime,omitzero"`
 
+	// refusal is why the API server refused the latest attempt to begin the restart. Such an attempt does not count as
+	// failed.
+	//
+	// +optional
+	Refusal *Refusal `json:"refusal,omitempty"`
+
+	// reason is why the restart may not start yet, such as OutsideWindow.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=128
+	// +optional
+	Reason string `json:"reason,omitempty"`
+
+	// internal is the memory of the operator about the restart. Do not rely on it: its fields may change with any release.
+	//
+	// +optional
+	PendingInternals `json:"internal,omitzero"`
+}
+
+// PendingInternals is the part of a PendingRestart that only the operator reads.
+type PendingInternals struct {
 	// correctedTime is since when the target needs a restart for other content than that of its failed restart. The
 	// backoff and the halt of that failure do not hold it. It is absent if the content is the same.
 	//
@@ -173,17 +202,4 @@ type PendingRestart struct {
 	// +kubebuilder:validation:MaxLength=128
 	// +optional
 	ApprovedFingerprint string `json:"approvedFingerprint,omitempty"`
-
-	// refusal is why the API server refused the latest attempt to begin the restart. Such an attempt does not count as
-	// failed.
-	//
-	// +optional
-	Refusal *Refusal `json:"refusal,omitempty"`
-
-	// reason is why the restart may not start yet, such as OutsideWindow.
-	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=128
-	// +optional
-	Reason string `json:"reason,omitempty"`
 }

@@ -41,19 +41,13 @@ const (
 // +kubebuilder:validation:XValidation:rule="(self.type == 'EndpointsChange') == has(self.endpointsChange)",message="type EndpointsChange and endpointsChange go together: set both or neither"
 // +union
 type Trigger struct {
-	// name of the trigger, unique in the policy.
+	// name of the trigger, unique in the policy. The default is type in lower case, such as configchange.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:XValidation:rule="self.matches('^[a-z0-9]([-a-z0-9]*[a-z0-9])?$')",message="must be lower-case letters, digits and hyphens, with a letter or digit at both ends"
-	// +required
-	Name string `json:"name,omitempty"`
-
-	// description is a text for readers of the policy. It has no effect.
-	//
-	// +kubebuilder:validation:MaxLength=1024
 	// +optional
-	Description *string `json:"description,omitempty"`
+	Name string `json:"name,omitempty"`
 
 	// urgency is Urgent for what cannot wait, such as a revoked credential. A restart for such a trigger starts outside
 	// of windows, and for all targets at once: neither maxTargets nor waves hold it. Blackouts, gates, limit and the
@@ -287,19 +281,12 @@ type ScheduleTrigger struct {
 
 // PodAge fires when the oldest pod of a target reaches an age.
 type PodAge struct {
-	// max is the age, at least 10m.
+	// max is the age, at least 10m. Each workload is restarted up to a tenth earlier, so that workloads that started
+	// together do not restart together.
 	//
 	// +kubebuilder:validation:XValidation:rule="duration(self) >= duration('10m') || !self.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="max must be at least 10m"
 	// +required
 	Max common.Duration `json:"max,omitempty"`
-
-	// jitterPercent is the largest random part that is added to max, in percent of max, from 0 to 50. It keeps workloads
-	// that started together from restarting together. The default is 10.
-	//
-	// +kubebuilder:validation:Minimum=0
-	// +kubebuilder:validation:Maximum=50
-	// +optional
-	JitterPercent *int32 `json:"jitterPercent,omitempty"`
 }
 
 // EndpointsEvent is something that happens to an ExternalService.

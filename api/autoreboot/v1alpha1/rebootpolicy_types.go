@@ -24,6 +24,7 @@ import (
 // +kubebuilder:printcolumn:name="Targets",type=integer,JSONPath=`.status.watchedTargets`,priority=1
 // +kubebuilder:printcolumn:name="Next-Window",type=string,JSONPath=`.status.nextAllowedTime`,priority=1
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
+// +kubebuilder:printcolumn:name="Dry-Run",type=boolean,JSONPath=`.spec.dryRun`,priority=1
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`,priority=1
 // +kubebuilder:printcolumn:name="Last-Restart",type=date,JSONPath=`.status.lastRestartTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
@@ -103,8 +104,8 @@ type RebootPolicySpec struct {
 	// by the annotation restart-now alone, and declares what they depend on by its gates.
 	//
 	// +kubebuilder:validation:MaxItems=16
-	// +listType=map
-	// +listMapKey=name
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, (has(b.name) ? b.name : b.type.lowerAscii()) == (has(a.name) ? a.name : a.type.lowerAscii())))",message="names must be unique: without name, it is type in lower case"
+	// +listType=atomic
 	// +optional
 	Policies []autorebootv1.Trigger `json:"policies,omitempty"`
 
@@ -148,8 +149,8 @@ type RebootPolicySpec struct {
 	// closed.
 	//
 	// +kubebuilder:validation:MaxItems=16
-	// +listType=map
-	// +listMapKey=name
+	// +kubebuilder:validation:XValidation:rule="self.all(a, self.exists_one(b, (has(b.name) ? b.name : b.type.lowerAscii()) == (has(a.name) ? a.name : a.type.lowerAscii())))",message="names must be unique: without name, it is type in lower case"
+	// +listType=atomic
 	// +optional
 	Gates []autorebootv1.Gate `json:"gates,omitempty"`
 

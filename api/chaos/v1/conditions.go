@@ -27,8 +27,8 @@ const (
 
 // The annotations that a user sets on a ChaosPod.
 const (
-	// ResumeAnnotation ends a halt. Its value is a common.Token.
-	ResumeAnnotation = "chaos.fairlead.dev/resume"
+	// RetryAnnotation ends a halt. Its value is a common.Token.
+	RetryAnnotation = "chaos.fairlead.dev/retry"
 	// RunNowAnnotation requests one run. Its value is a common.Token. The run ignores the schedule; windows, blackouts
 	// and safety still apply.
 	RunNowAnnotation = "chaos.fairlead.dev/run-now"

@@ -67,7 +67,7 @@ const (
 	EventProbesFailed         = ReasonProbesFailed
 	EventRunFailed            = "RunFailed"
 	EventHalted               = ReasonHalted
-	EventResumed              = "Resumed"
+	EventHaltEnded            = "HaltEnded"
 )
 
 // Reasons explains each reason of a ChaosPod.
@@ -139,7 +139,7 @@ var Reasons = []common.Reason{
 	{On: "Progressing=False", Name: ReasonWaiting, Meaning: "A run is due; Waiting has the reason for which it has not begun."},
 	{On: "Progressing=False Event=Warning", Name: ReasonHalted,
 		Meaning: "No run begins until you act.",
-		Remedy:  "Correct the cause that Stalled names, and then resume the ChaosPod.", Verb: "fairlead resume"},
+		Remedy:  "Correct the cause that Stalled names, and then retry.", Verb: "fairlead retry"},
 	{On: "Progressing=False History", Name: ReasonSuspended,
 		Meaning: "No run begins while spec.suspend is true.",
 		Remedy:  "Set spec.suspend to false."},
@@ -147,17 +147,17 @@ var Reasons = []common.Reason{
 	{On: "Survived=True Event=Normal", Name: ReasonRecovered, Meaning: "The target recovered in time after the last run and stayed ready."},
 	{On: "Survived=False Stalled=True History Event=Warning", Name: ReasonRecoveryFailed,
 		Meaning: "The target did not recover in time or did not stay ready; with onFailure Halt, no run begins until you act.",
-		Remedy:  "Make sure that the target is available, and correct why it did not recover.", Verb: "fairlead resume"},
+		Remedy:  "Make sure that the target is available, and correct why it did not recover.", Verb: "fairlead retry"},
 	{On: "Survived=False Stalled=True Waiting=True History Event=Warning", Name: ReasonProbesFailed,
 		Meaning: "More requests of verification.probes failed than maxFailures allows, or none succeeded before the run, which then kills nothing.",
 		Remedy: "Check how the pods start and end (readiness, preStop, terminationGracePeriodSeconds), " +
-			"or why no request could be sent.", Verb: "fairlead resume"},
+			"or why no request could be sent.", Verb: "fairlead retry"},
 	{On: "Survived=Unknown", Name: ReasonNoRun,
 		Meaning: "No run was verified yet, or none since spec.target was changed.",
 		Remedy:  "Set spec.dryRun to false, and wait for a run.", Verb: "fairlead run"},
 	{On: "Stalled=True History", Name: ReasonEvictionMisconfigured,
 		Meaning: "Several disruption budgets match one pod, which the eviction API refuses.",
-		Remedy:  "Change the selectors so that one PodDisruptionBudget matches each pod.", Verb: "fairlead resume"},
+		Remedy:  "Change the selectors so that one PodDisruptionBudget matches each pod.", Verb: "fairlead retry"},
 	common.SuspendedBySpec, common.NotSuspended,
 
 	{On: "History", Name: ReasonSpecChanged,
@@ -190,5 +190,5 @@ var Reasons = []common.Reason{
 		Meaning: "A run ended without a verdict, such as for a missing right.",
 		Remedy:  "Correct what the message names."},
 	common.StatusLost, common.StatusRefused,
-	{On: "Event=Normal", Name: EventResumed, Meaning: "A user resumed the ChaosPod, and runs go on."},
+	{On: "Event=Normal", Name: EventHaltEnded, Meaning: "A user ended the halt, and runs go on."},
 }

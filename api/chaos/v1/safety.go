@@ -19,30 +19,19 @@ const (
 )
 
 // Action says how a pod dies.
-//
-// +kubebuilder:validation:XValidation:rule="!has(self.gracePeriodSeconds) || self.gracePeriodSeconds > 0 || (self.type == 'Delete' && has(self.allowForceDelete) && self.allowForceDelete)",message="gracePeriodSeconds 0 needs type Delete and allowForceDelete"
 type Action struct {
-	// type is Evict, which honors disruption budgets, or Delete, which does not. The default is
-	// Evict.
+	// type is Evict, which honors disruption budgets, or Delete, which does not. The default is Evict.
 	//
-	// +kubebuilder:default=Evict
 	// +optional
 	Type *ActionType `json:"type,omitempty"`
 
-	// gracePeriodSeconds is the time in seconds that the pod has to stop. Without it, the pod's own grace period
-	// applies. Zero removes the pod at once, without waiting for the node to confirm it, and needs type Delete
-	// and allowForceDelete.
+	// gracePeriodSeconds is the time that the pod has to stop, from 1 to 86400 seconds. Without it, the pod's own grace
+	// period applies.
 	//
-	// +kubebuilder:validation:Minimum=0
+	// +kubebuilder:validation:XValidation:rule="self >= 1",message="must be between 1 and 86400: with 0, no node confirms that the pod has stopped"
 	// +kubebuilder:validation:Maximum=86400
 	// +optional
 	GracePeriodSeconds *int64 `json:"gracePeriodSeconds,omitempty"`
-
-	// allowForceDelete permits gracePeriodSeconds 0, with which two pods of a StatefulSet may run
-	// under the same name.
-	//
-	// +optional
-	AllowForceDelete *bool `json:"allowForceDelete,omitempty"`
 }
 
 // Safety defines what must be true before a pod is killed. With target.template its fields have no defaults: a canary

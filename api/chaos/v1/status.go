@@ -45,14 +45,6 @@ type ChaosPodStatus struct {
 	// +optional
 	LastSuccessfulRunTime *metav1.Time `json:"lastSuccessfulRunTime,omitempty"`
 
-	// verifiedTarget is a digest of spec.target, with defaults, as it was in the last verified run. If spec.target has
-	// changed since, the condition Survived and lastSuccessfulRunTime are not about the current target.
-	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	// +optional
-	VerifiedTarget string `json:"verifiedTarget,omitempty"`
-
 	// currentRun is the run under way. The operator stores it before it kills the first pod, so that it kills no pod
 	// twice after a restart.
 	//
@@ -88,29 +80,45 @@ type ChaosPodStatus struct {
 	// +optional
 	KilledDay string `json:"killedDay,omitempty"`
 
-	// dueAfterTime is the time up to which due runs are settled: only runs that are due later can begin. It moves forward
-	// when a run begins, ends or is missed, and when the spec changes.
-	//
-	// +optional
-	DueAfterTime *metav1.Time `json:"dueAfterTime,omitempty"`
-
 	// handledRunNow is the token of the annotation chaos.fairlead.dev/run-now that was handled last. Either a run began
 	// for it, or the ChaosPod already had it when it was first observed.
 	//
 	// +optional
 	HandledRunNow common.Token `json:"handledRunNow,omitempty"`
 
-	// handledResume is the token of the annotation chaos.fairlead.dev/resume that was handled last. Either it ended a
+	// handledRetry is the token of the annotation chaos.fairlead.dev/retry that was handled last. Either it ended a
 	// halt, or the ChaosPod already had it when a halt began.
 	//
 	// +optional
-	HandledResume common.Token `json:"handledResume,omitempty"`
+	HandledRetry common.Token `json:"handledRetry,omitempty"`
 
-	// halt is present while no run begins until a user changes the spec or sets the resume annotation. Its reason is
+	// halt is present while no run begins until a user changes the spec or sets the retry annotation. Its reason is
 	// RecoveryFailed, ProbesFailed or EvictionMisconfigured.
 	//
 	// +optional
 	Halt *common.Halt `json:"halt,omitempty"`
+
+	// internal is the memory of the operator between runs. Do not rely on it: its fields may change with any release.
+	//
+	// +optional
+	ChaosPodInternals `json:"internal,omitzero"`
+}
+
+// ChaosPodInternals is the part of the status of a ChaosPod that only the operator reads.
+type ChaosPodInternals struct {
+	// verifiedTarget is a digest of spec.target, with defaults, as it was in the last verified run. If spec.target has
+	// changed since, the condition Survived and lastSuccessfulRunTime are not about the current target.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	VerifiedTarget string `json:"verifiedTarget,omitempty"`
+
+	// dueAfterTime is the time up to which due runs are settled: only runs that are due later can begin. It moves forward
+	// when a run begins, ends or is missed, and when the spec changes.
+	//
+	// +optional
+	DueAfterTime *metav1.Time `json:"dueAfterTime,omitempty"`
 }
 
 // RunPhase is how far a run has come.
@@ -154,37 +162,6 @@ type CurrentRun struct {
 	// +optional
 	StartTime *metav1.Time `json:"startTime,omitempty"`
 
-	// killingTime is when the operator began to kill the victims. It tries for two minutes, and then leaves the others
-	// alive. It is absent while the run is held, and starts again after that.
-	//
-	// +optional
-	KillingTime *metav1.Time `json:"killingTime,omitempty"`
-
-	// killedTime is when the last victim is known to have died. The time to recover counts from it.
-	//
-	// +optional
-	KilledTime *metav1.Time `json:"killedTime,omitempty"`
-
-	// readyTime is since when every owner has at least as many ready pods as before the run. verification.soak counts
-	// from it. It is absent while an owner has fewer.
-	//
-	// +optional
-	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
-
-	// generation is the generation of the spec by which the victims were chosen. If the spec changes, no more victims are
-	// killed.
-	//
-	// +kubebuilder:validation:Minimum=1
-	// +optional
-	Generation int64 `json:"generation,omitempty"`
-
-	// targetDigest is a digest of spec.target, with defaults, by which the victims were chosen.
-	//
-	// +kubebuilder:validation:MinLength=1
-	// +kubebuilder:validation:MaxLength=64
-	// +optional
-	TargetDigest string `json:"targetDigest,omitempty"`
-
 	// dryRun is true if the run kills nothing.
 	//
 	// +optional
@@ -224,6 +201,45 @@ type CurrentRun struct {
 	// +listType=atomic
 	// +optional
 	Victims []Victim `json:"victims,omitempty"`
+
+	// internal is the memory of the operator about the run. Do not rely on it: its fields may change with any release.
+	//
+	// +optional
+	RunInternals `json:"internal,omitzero"`
+}
+
+// RunInternals is the part of a CurrentRun that only the operator reads.
+type RunInternals struct {
+	// killingTime is when the operator began to kill the victims. It tries for two minutes, and then leaves the others
+	// alive. It is absent while the run is held, and starts again after that.
+	//
+	// +optional
+	KillingTime *metav1.Time `json:"killingTime,omitempty"`
+
+	// killedTime is when the last victim is known to have died. The time to recover counts from it.
+	//
+	// +optional
+	KilledTime *metav1.Time `json:"killedTime,omitempty"`
+
+	// readyTime is since when every owner has at least as many ready pods as before the run. verification.soak counts
+	// from it. It is absent while an owner has fewer.
+	//
+	// +optional
+	ReadyTime *metav1.Time `json:"readyTime,omitempty"`
+
+	// generation is the generation of the spec by which the victims were chosen. If the spec changes, no more victims are
+	// killed.
+	//
+	// +kubebuilder:validation:Minimum=1
+	// +optional
+	Generation int64 `json:"generation,omitempty"`
+
+	// targetDigest is a digest of spec.target, with defaults, by which the victims were chosen.
+	//
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=64
+	// +optional
+	TargetDigest string `json:"targetDigest,omitempty"`
 
 	// probes count the requests of verification.probes from the start of the run to the start of its current phase. After
 	// one failure too many, they count to that failure.

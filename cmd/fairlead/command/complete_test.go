@@ -57,7 +57,7 @@ func TestNamesOfObjectsAreCompletedFromTheCluster(t *testing.T) {
 	})
 	for line, want := range map[string][]string{
 		"restart ":                             {"rebootpolicy/"},
-		"resume ":                              {"rebootpolicy/", "chaospod/"},
+		"retry ":                               {"rebootpolicy/", "chaospod/"},
 		"why d":                                {"deployment/", "daemonset/"},
 		"restart rebootpolicy/":                {"rebootpolicy/api", "rebootpolicy/payments", "rebootpolicy/payments-eu"},
 		"restart rbp/pay":                      {"rbp/payments", "rbp/payments-eu"},

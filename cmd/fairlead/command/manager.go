@@ -53,7 +53,7 @@ signal ends the process at once. /statusz of the probe server shows the phases o
 			operator.UseLogger(logger)
 			panics.Contain()
 			operator, err := operator.New(configuration, operator.Options{
-				Logger: logger, LogLevel: level, Version: version.Get().Version, Dial: o.Dial, Reconciles: o.Reconciles, Clock: o.Clock,
+				Logger: logger, LogLevel: level, Version: version.Get().Version, Commit: version.Get().Commit, Dial: o.Dial, Reconciles: o.Reconciles, Clock: o.Clock,
 				Metrics: o.Metrics, Silence: o.Silence,
 			})
 			if err != nil {

@@ -60,7 +60,7 @@ var verbs = []struct{ name, short, long, example string }{
 	{inspect.VerbRestart, "Restart every target of a RebootPolicy once.",
 		"It ignores debounce, cooldown, retry delays and windows, and waits for everything else. With --wait, the\ncommand ends when the restart of each target was verified, or one has failed.",
 		"rebootpolicy/payments -n shop --wait"},
-	{inspect.VerbResume, "End the halt of a RebootPolicy or a ChaosPod.",
+	{inspect.VerbRetry, "End the halt of a RebootPolicy or a ChaosPod.",
 		"An object that has not halted is left alone. With --wait, the command ends when the halt has.",
 		"chaospod/payments-api -n shop"},
 	{inspect.VerbApprove, "Approve the restarts of a RebootPolicy that wait for it.",

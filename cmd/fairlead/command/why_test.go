@@ -41,7 +41,7 @@ func TestWhatCannotBeInspectedIsOneLineWithARemedyAndExitsWith2(t *testing.T) {
 		"no status":               {[]string{"status", "-A", "--kubeconfig", kubeconfig}, []string{"does not answer", "127.0.0.1:1"}},
 		"no object to restart":    {[]string{"restart"}, []string{"rebootpolicy/NAME", "restart --help"}},
 		"a kind without runs":     {[]string{"run", "rbp/a", "--kubeconfig", kubeconfig}, []string{"RebootPolicy has no run", "chaospod/NAME"}},
-		"a dry run of a client":   {[]string{"resume", "rbp/a", "--dry-run=client"}, []string{`"client"`, "server"}},
+		"a dry run of a client":   {[]string{"retry", "rbp/a", "--dry-run=client"}, []string{`"client"`, "server"}},
 		"a fault without an end":  {[]string{"fault", "extsvc/a", "BlackHole", "--kubeconfig", kubeconfig}, []string{"--for", "1h"}},
 		"an end with a span":      {[]string{"fault", "extsvc/a", "--undo", "--for=1m", "--kubeconfig", kubeconfig}, []string{"--undo takes neither --for nor --endpoint"}},
 		"an end with a type":      {[]string{"fault", "extsvc/a", "BlackHole", "--undo", "--kubeconfig", kubeconfig}, []string{"give 1 arguments, not 2"}},

@@ -18,6 +18,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy"
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
+	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
 // Forecast is the predicted effect of a change.
@@ -203,7 +204,7 @@ func holdOf(h *restart.Hold) Hold {
 
 func typeOf(policy *autorebootv1.RebootPolicy, trigger string) string {
 	for i := range policy.Spec.Triggers {
-		if t := &policy.Spec.Triggers[i]; t.Name == trigger {
+		if t := &policy.Spec.Triggers[i]; rules.TriggerName(t) == trigger {
 			return string(t.Type)
 		}
 	}

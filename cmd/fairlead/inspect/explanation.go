@@ -167,7 +167,7 @@ func (e *explainer) finding(o *Object, about, reason string, waits bool) Finding
 	command, requests := strings.CutPrefix(r.Verb, "fairlead ")
 	verb, arguments, _ := strings.Cut(command, " ")
 	if requests && isHaltedFor(o, about, reason) {
-		verb, arguments = VerbResume, ""
+		verb, arguments = VerbRetry, ""
 	}
 	isIgnored, why := false, ""
 	if requests {

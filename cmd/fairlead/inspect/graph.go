@@ -217,13 +217,13 @@ func (g *Graph) relatePolicy(o *Object, policy *autorebootv1.RebootPolicy) {
 		gate := &policy.Spec.Gates[i]
 		if c := gate.Condition; c != nil {
 			if known := kindOf(c.Kind); known.Kind != "" && known.group.Group == rebootpolicy.ResourceOf(c).Group {
-				g.need(o, "gate "+gate.Name, c.Kind, c.Name)
+				g.need(o, "gate "+rebootpolicy.GateName(gate), c.Kind, c.Name)
 			}
 		}
 	}
 	for i := range policy.Spec.Triggers {
 		if trigger := &policy.Spec.Triggers[i]; trigger.EndpointsChange != nil {
-			g.need(o, "trigger "+trigger.Name, ExternalService, trigger.EndpointsChange.ExternalServiceName)
+			g.need(o, "trigger "+rebootpolicy.TriggerName(trigger), ExternalService, trigger.EndpointsChange.ExternalServiceName)
 		}
 	}
 	for i := range policy.Status.Targets {

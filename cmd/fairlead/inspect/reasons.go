@@ -16,7 +16,7 @@ import (
 // The verbs that request something once, by an annotation.
 const (
 	VerbRestart  = "restart"
-	VerbResume   = "resume"
+	VerbRetry    = "retry"
 	VerbApprove  = "approve"
 	VerbRun      = "run"
 	VerbFailback = "failback"
@@ -26,7 +26,7 @@ const (
 // annotations are those by which a verb requests something of an object of a kind.
 var annotations = map[string]map[string]string{
 	VerbRestart:  {RebootPolicy: autorebootv1.RestartNowAnnotation},
-	VerbResume:   {RebootPolicy: autorebootv1.ResumeAnnotation, ChaosPod: chaosv1.ResumeAnnotation},
+	VerbRetry:    {RebootPolicy: autorebootv1.RetryAnnotation, ChaosPod: chaosv1.RetryAnnotation},
 	VerbApprove:  {RebootPolicy: autorebootv1.ApproveAnnotation},
 	VerbRun:      {ChaosPod: chaosv1.RunNowAnnotation},
 	VerbFailback: {ExternalService: networkingv1.FailbackNowAnnotation},

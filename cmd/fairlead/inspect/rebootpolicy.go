@@ -112,7 +112,7 @@ func requested(policy *v1.RebootPolicy, p *v1.PendingRestart) string {
 			text = "the annotation " + v1.RestartNowAnnotation
 		}
 		for i := range policy.Spec.Triggers {
-			if t := &policy.Spec.Triggers[i]; t.Name == name {
+			if t := &policy.Spec.Triggers[i]; rebootpolicy.TriggerName(t) == name {
 				text += " (" + string(t.Type) + ")"
 			}
 		}

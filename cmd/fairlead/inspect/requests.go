@@ -30,7 +30,7 @@ func (e *explainer) ignores(o *Object, verb, reason string) (is bool, why string
 	switch {
 	case o.Source == nil || o.Source.GetDeletionTimestamp() != nil || e.graph.leaderless(o.Key) != nil:
 		return true, ""
-	case verb == VerbResume:
+	case verb == VerbRetry:
 		isHalted := hasHalted(o) && (!isStalled || stalled.Reason != common.ReasonInvalidSpec)
 		return !isHalted, ""
 	case isTrue(s, common.ConditionSuspended), isStalled && !slices.Contains(notHolding[o.Kind], stalled.Reason):
@@ -60,7 +60,7 @@ func isForUnknown(t autorebootv1.TargetStatus) bool {
 	return t.Pending != nil && t.Pending.Reason == autorebootv1.ReasonSourceUnknown
 }
 
-// hasHalted reports whether an object waits for a request to resume.
+// hasHalted reports whether an object waits for a request to retry.
 func hasHalted(o *Object) bool {
 	switch of := o.Source.(type) {
 	case *autorebootv1.RebootPolicy:

@@ -169,13 +169,13 @@ func (s *policyStory) check(t *rapid.T) {
 			}
 		}
 	}
-	if s.p.Status.Halt != nil && !offersResume(t, s.p) {
+	if s.p.Status.Halt != nil && !offersRetry(t, s.p) {
 		t.Errorf("why does not offer to resume what has halted: %+v", s.p.Status.Halt)
 	}
 }
 
-func offersResume(t logger, object client.Object) bool {
-	return len(offered(t, object)[VerbResume]) > 0
+func offersRetry(t logger, object client.Object) bool {
+	return len(offered(t, object)[VerbRetry]) > 0
 }
 
 func TestLawWhyOffersWhatAPolicyActsOn(t *testing.T) {
@@ -341,7 +341,7 @@ func TestLawWhyOffersWhatAChaosPodActsOn(t *testing.T) {
 						t.Errorf("why offers %s, on which the ChaosPod does not act: halt %+v, suspend %t", verb, p.Status.Halt, *p.Spec.Suspend)
 					}
 				}
-				if p.Status.Halt != nil && p.Status.CurrentRun == nil && !offersResume(t, p) {
+				if p.Status.Halt != nil && p.Status.CurrentRun == nil && !offersRetry(t, p) {
 					t.Errorf("why does not offer to resume what has halted: %+v", p.Status.Halt)
 				}
 			},

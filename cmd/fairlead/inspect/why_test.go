@@ -75,7 +75,7 @@ func TestWhyOffersNoRequestThatAnObjectDoesNotActOn(t *testing.T) {
 			text := explained(t, s, Key{RebootPolicy, "shop", "payments"})
 			want(t, text, "No request overrides it while the object is suspended or stalled")
 			if name == "halted" {
-				want(t, text, "Run `fairlead resume rebootpolicy/payments -n shop`")
+				want(t, text, "Run `fairlead retry rebootpolicy/payments -n shop`")
 			}
 			if strings.Contains(text, "`fairlead restart") {
 				t.Errorf("it offers a restart:\n%s", text)
@@ -108,7 +108,7 @@ func TestWhyTellsHowManyRequestsFailedWhileAWorkloadRestarts(t *testing.T) {
 	counts := common.RequestCounts{Sent: 1240, Failed: 3}
 	policy.Status.InFlight = []autorebootv1.InFlightRestart{{
 		ID: "a-2", Kind: common.WorkloadDeployment, Name: "api", Phase: autorebootv1.PhaseRollingOut, StartTime: &noon, PhaseTime: &noon,
-		Triggers: []string{"config"}, Probes: []common.ProbeRequests{{Name: "shop", RequestCounts: counts}},
+		Triggers: []string{"config"}, RestartInternals: autorebootv1.RestartInternals{Probes: []common.ProbeRequests{{Name: "shop", RequestCounts: counts}}},
 	}}
 	policy.Status.History = []autorebootv1.RestartRecord{{
 		Record: common.Record{ID: "a-1", Result: autorebootv1.ResultFailed, Reason: autorebootv1.ReasonProbesFailed, CompletionTime: &noon,

@@ -27,8 +27,8 @@ type Options struct {
 	// LogLevel changes the level of the logger by a request to the metrics server. Defaults to nil: the server has no
 	// such path.
 	LogLevel *LogLevel
-	// Version is shown on /statusz and sent as part of the user agent.
-	Version string
+	// Version is shown on /statusz and sent as part of the user agent. Version and Commit are labels of fairlead_build_info.
+	Version, Commit string
 	// Metrics registers all metrics. Defaults to the registry of controller-runtime, which the metrics
 	// server exposes.
 	Metrics prometheus.Registerer
@@ -48,6 +48,12 @@ type Options struct {
 func New(c *options.Configuration, o Options) (*Operator, error) {
 	if o.Metrics == nil {
 		o.Metrics = ctrlmetrics.Registry
+		if err := reduceGoMetrics(o.Metrics); err != nil {
+			return nil, err
+		}
+	}
+	if err := registerBuildInfo(o.Metrics, c, o.Version, o.Commit); err != nil {
+		return nil, err
 	}
 	if o.Clock == nil {
 		o.Clock = clock.RealClock{}

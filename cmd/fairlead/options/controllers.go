@@ -151,6 +151,8 @@ const maxWorkloads, maxTemplateNames = 8, 8
 var (
 	kindName  = regexp.MustCompile(`^[A-Z][A-Za-z0-9]*$`)
 	fieldName = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9]*$`)
+	// irregular are kinds whose resource has another end than an s.
+	irregular = regexp.MustCompile(`(s|x|y|ch|sh)$`)
 )
 
 func validateWorkloads(path *field.Path, all []Workload) field.ErrorList {
@@ -181,7 +183,7 @@ func validateWorkloads(path *field.Path, all []Workload) field.ErrorList {
 		switch {
 		case !kindName.MatchString(w.Kind):
 			errs = append(errs, field.Invalid(at.Child("kind"), w.Kind, "must be the name of a kind, such as CloneSet"))
-		case strings.HasSuffix(w.Kind, "s"), strings.HasSuffix(w.Kind, "y"):
+		case irregular.MatchString(w.Kind):
 			errs = append(errs, field.Invalid(at.Child("kind"), w.Kind, "only a kind whose resource is its name in lower case with an s can be restarted"))
 		case len(kind) > maxKind:
 			errs = append(errs, field.Invalid(at.Child("kind"), w.Kind, fmt.Sprintf("has more than %d characters with its group, %s, which the status of a policy has no room for", maxKind, kind)))

@@ -66,6 +66,9 @@ func TestEveryRuleRefusesWithThePathOfTheField(t *testing.T) {
 		"rebootPolicies.workloads[0].kind: Invalid value: \"Proxy\": only a kind whose resource": func(c *Configuration) {
 			c.RebootPolicies.Workloads = []Workload{{Group: "example.com", Kind: "Proxy", Version: "v1"}}
 		},
+		"rebootPolicies.workloads[0].kind: Invalid value: \"Mesh\": only a kind whose resource": func(c *Configuration) {
+			c.RebootPolicies.Workloads = []Workload{{Group: "example.com", Kind: "Mesh", Version: "v1"}}
+		},
 		"has more than 63 characters with its group": func(c *Configuration) {
 			c.RebootPolicies.Workloads = []Workload{{Group: strings.Repeat("g", 60), Kind: "Set", Version: "v1"}}
 		},

@@ -20,12 +20,12 @@ import (
 func haltOf(object client.Object) (string, common.Token) {
 	switch o := object.(type) {
 	case *autorebootv1.RebootPolicy:
-		return policyHalt(o.Status.Halt), o.Status.HandledResume
+		return policyHalt(o.Status.Halt), o.Status.HandledRetry
 	case *chaosv1.ChaosPod:
 		if h := o.Status.Halt; h != nil {
-			return recordText(&common.Record{Result: h.Reason, Message: h.Message}), o.Status.HandledResume
+			return recordText(&common.Record{Result: h.Reason, Message: h.Message}), o.Status.HandledRetry
 		}
-		return "", o.Status.HandledResume
+		return "", o.Status.HandledRetry
 	}
 	return "", ""
 }
@@ -42,16 +42,16 @@ func policyHalt(h *autorebootv1.Halt) string {
 	return recordText(&common.Record{Result: h.Reason, Message: what})
 }
 
-func announceResume(object client.Object, _ common.Token) (string, error) {
+func announceRetry(object client.Object, _ common.Token) (string, error) {
 	halt, _ := haltOf(object)
 	if halt == "" {
-		return "", errors.New("it has not halted, so that there is nothing to resume")
+		return "", errors.New("it has not halted, so there is nothing to retry")
 	}
 	return fmt.Sprintf("ends the halt (%s), and what is due goes on", halt), nil
 }
 
-// resumed is done when the halt has ended.
-func resumed(_, now client.Object, token common.Token) Verdict {
+// retried is done when the halt has ended.
+func retried(_, now client.Object, token common.Token) Verdict {
 	halt, handled := haltOf(now)
 	switch {
 	case handled != token:

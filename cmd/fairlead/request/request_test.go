@@ -128,7 +128,7 @@ func TestADryRunStoresNothing(t *testing.T) {
 
 func TestWhatWouldDoNothingIsNotRequested(t *testing.T) {
 	s := newSuite(t)
-	r, err := New(inspect.VerbResume, s.request().Key, time.Now())
+	r, err := New(inspect.VerbRetry, s.request().Key, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}

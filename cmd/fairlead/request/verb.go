@@ -37,9 +37,9 @@ type Verdict struct {
 // verbs are by their names and the kinds of their objects.
 var verbs = map[string]map[string]verb{
 	inspect.VerbRestart: {inspect.RebootPolicy: of(announceRestart, restarted)},
-	inspect.VerbResume: {
-		inspect.RebootPolicy: of(announceResume, resumed),
-		inspect.ChaosPod:     of(announceResume, resumed),
+	inspect.VerbRetry: {
+		inspect.RebootPolicy: of(announceRetry, retried),
+		inspect.ChaosPod:     of(announceRetry, retried),
 	},
 	inspect.VerbApprove:  {inspect.RebootPolicy: approval()},
 	inspect.VerbRun:      {inspect.ChaosPod: of(announceRun, ran)},

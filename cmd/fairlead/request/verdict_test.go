@@ -86,9 +86,9 @@ func TestAVerdictIsWhatTheStatusSaysOfThisRequest(t *testing.T) {
 		"a restart that had failed before":   {inspect.VerbRestart, old, policy(autorebootv1.RebootPolicyStatus{HandledRestartNow: token, History: []autorebootv1.RestartRecord{restartRecord("1", autorebootv1.ResultFailed, now...)}}), "pending begun"},
 		"another restart that has failed":    {inspect.VerbRestart, none, policy(autorebootv1.RebootPolicyStatus{HandledRestartNow: token, History: []autorebootv1.RestartRecord{restartRecord("1", autorebootv1.ResultFailed, "config")}}), "pending begun"},
 		"a restart that halts the policy":    {inspect.VerbRestart, none, policy(autorebootv1.RebootPolicyStatus{HandledRestartNow: token, Halt: halt}), "failed VerificationFailed"},
-		"a halt that lasts":                  {inspect.VerbResume, none, policy(autorebootv1.RebootPolicyStatus{Halt: halt}), "pending not handled"},
-		"a halt that has ended":              {inspect.VerbResume, none, policy(autorebootv1.RebootPolicyStatus{HandledResume: token}), "done ended"},
-		"a halt that follows":                {inspect.VerbResume, none, policy(autorebootv1.RebootPolicyStatus{HandledResume: token, Halt: halt}), "failed again"},
+		"a halt that lasts":                  {inspect.VerbRetry, none, policy(autorebootv1.RebootPolicyStatus{Halt: halt}), "pending not handled"},
+		"a halt that has ended":              {inspect.VerbRetry, none, policy(autorebootv1.RebootPolicyStatus{HandledRetry: token}), "done ended"},
+		"a halt that follows":                {inspect.VerbRetry, none, policy(autorebootv1.RebootPolicyStatus{HandledRetry: token, Halt: halt}), "failed again"},
 		"an approval that is not handled":    {inspect.VerbApprove, policy(waitsFor("1", token)), policy(waitsFor("1", token)), "pending not handled"},
 		"an approval":                        {inspect.VerbApprove, policy(waitsFor("1", token)), policy(autorebootv1.RebootPolicyStatus{HandledApprove: token}), "done approved"},
 		"an approval of what has changed":    {inspect.VerbApprove, policy(waitsFor("1", token)), policy(handled(waitsFor("1", "t3"))), "failed t3 for Deployment api"},
@@ -111,7 +111,7 @@ func TestAVerdictIsWhatTheStatusSaysOfThisRequest(t *testing.T) {
 		"a fault that one became unready in": {inspect.VerbFault, external(networkingv1.ExternalServiceStatus{}), external(networkingv1.ExternalServiceStatus{Fault: fault("DeadlineReached", "False")}), "failed DeadlineReached"},
 		"a fault that is refused":            {inspect.VerbFault, external(networkingv1.ExternalServiceStatus{}), external(networkingv1.ExternalServiceStatus{Fault: fault("Refused", "")}), "failed Refused"},
 	} {
-		kind := map[bool]string{true: inspect.RebootPolicy, false: inspect.ExternalService}[slices.Contains([]string{inspect.VerbRestart, inspect.VerbResume, inspect.VerbApprove}, test.verb)]
+		kind := map[bool]string{true: inspect.RebootPolicy, false: inspect.ExternalService}[slices.Contains([]string{inspect.VerbRestart, inspect.VerbRetry, inspect.VerbApprove}, test.verb)]
 		if test.verb == inspect.VerbRun {
 			kind = inspect.ChaosPod
 		}

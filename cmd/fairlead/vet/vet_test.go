@@ -82,6 +82,10 @@ func TestEveryBadObjectIsFoundWithTheFieldAtFault(t *testing.T) {
 			`4:111 spec.triggers[0].probe: set exactly one of tcpSocket, httpGet, grpc`,
 			"4:174 spec.triggers[0].probe.timeout: \"6s\": timeout must not exceed interval",
 		},
+		"names": {
+			"29:48 spec.triggers: names must be unique: without name, it is type in lower case",
+			"29:124 spec.gates: names must be unique: without name, it is type in lower case",
+		},
 		"union": {
 			"9:18 spec.targets[0]: set exactly one of name or selector",
 			"9:60 spec.triggers[0].type: \"PodAge\": type PodAge and podAge go together: set both or neither",
@@ -116,7 +120,7 @@ func TestEveryBadObjectIsFoundWithTheFieldAtFault(t *testing.T) {
 			"24:42 spec.target.workload.kind: kind must be Deployment, StatefulSet, DaemonSet or ReplicaSet, or with group argoproj.io Rollout",
 			"24:1 spec: set one of schedule.cron, schedule.interval, schedule.at",
 			"24:85 spec.schedule.timeZone: \"UTC\": timeZone goes with cron",
-			"24:123 spec.action.gracePeriodSeconds: gracePeriodSeconds 0 needs type Delete and allowForceDelete",
+			"24:123 spec.action.gracePeriodSeconds: 0: must be between 1 and 86400: with 0, no node confirms that the pod has stopped",
 			`24:147 spec.count: "150%": must be a non-negative integer or a percentage 0%-100%`,
 		},
 	}

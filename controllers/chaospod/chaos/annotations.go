@@ -14,22 +14,22 @@ func (r *run) runNow() common.Token {
 	return requests.New(r.p, chaosv1.RunNowAnnotation, r.status.HandledRunNow)
 }
 
-// resume ends a halt after a user changed the spec or requested it.
-func (r *run) resume() {
+// endHalt ends a halt after a user changed the spec or requested it.
+func (r *run) endHalt() {
 	h := r.status.Halt
 	if h == nil || r.state() != Halted {
 		return
 	}
-	if h.Generation != r.p.Generation || requests.New(r.p, chaosv1.ResumeAnnotation, r.status.HandledResume) != "" {
-		r.apply(occurrence{event: Resumed})
+	if h.Generation != r.p.Generation || requests.New(r.p, chaosv1.RetryAnnotation, r.status.HandledRetry) != "" {
+		r.apply(occurrence{event: HaltEnded})
 	}
 }
 
-// handleResume records that the annotation ends no halt to come.
-func (r *run) handleResume() {
-	r.status.HandledResume = requests.Handle(r.p, chaosv1.ResumeAnnotation, r.status.HandledResume)
+// handleRetry records that the annotation ends no halt to come.
+func (r *run) handleRetry() {
+	r.status.HandledRetry = requests.Handle(r.p, chaosv1.RetryAnnotation, r.status.HandledRetry)
 }
 
 func (r *run) haltRemedy() string {
-	return requests.HaltRemedy(r.p, chaosv1.ResumeAnnotation, r.status.HandledResume)
+	return requests.HaltRemedy(r.p, chaosv1.RetryAnnotation, r.status.HandledRetry)
 }

@@ -37,7 +37,7 @@ func (r *run) decide() Decision {
 	r.setOwners()
 	r.adoptTarget()
 	r.trackSpec()
-	r.resume()
+	r.endHalt()
 	r.advance()
 	r.start()
 	r.addKills()

@@ -5,7 +5,7 @@
 // returns the next status, the actions to do once that is stored, and when to decide again. The runs are a state
 // machine, whose table of transitions is in state.go.
 //
-// Decide (decide.go) takes these steps, in this order: it records a new spec (decide.go) and a resumed halt (annotations.go),
+// Decide (decide.go) takes these steps, in this order: it records a new spec (decide.go) and the end of a halt (annotations.go),
 // advances the run under way (victims.go, recovery.go, probes.go), starts a run that is due (decide.go, schedule.go, choose.go),
 // maintains the canary (decide.go), and sets the conditions (conditions.go). Record (record.go) adds the results of
 // actions; effects.go has what each transition changes, day.go the count of a day.

@@ -19,10 +19,10 @@ import (
 
 func (r *run) plan(o occurrence) {
 	c := &chaosv1.CurrentRun{
-		ID: o.id, Phase: chaosv1.RunPlanned, StartTime: r.timestampPtr(), KillingTime: r.timestampPtr(),
-		Generation: r.p.Generation, TargetDigest: r.targetDigest, DryRun: r.dryRun,
+		ID: o.id, Phase: chaosv1.RunPlanned, StartTime: r.timestampPtr(), DryRun: r.dryRun,
 		Count: int32(o.chosen.count), Seed: o.chosen.seed, Candidates: int32(o.chosen.candidates), CandidatesDigest: o.chosen.digest,
-		Victims: o.chosen.victims,
+		Victims:      o.chosen.victims,
+		RunInternals: chaosv1.RunInternals{KillingTime: r.timestampPtr(), Generation: r.p.Generation, TargetDigest: r.targetDigest},
 	}
 	r.status.CurrentRun, r.status.LastRunTime = c, r.timestampPtr()
 	r.markStarted(o)
@@ -151,20 +151,20 @@ func (r *run) timedOut(o occurrence) {
 func (r *run) halt(o occurrence, id string) {
 	r.status.Halt = &common.Halt{Reason: o.reason, Message: text.Truncate(o.message, maxMessage),
 		StartTime: r.timestamp, Generation: r.p.Generation, RecordID: id}
-	r.handleResume()
+	r.handleRetry()
 	r.addMessage(Message{Reason: chaosv1.EventHalted, Warning: true, Text: "no further run begins after run " + id + ": " + o.message +
 		"; " + r.haltRemedy()})
 }
 
-func (r *run) resumed(occurrence) {
+func (r *run) haltEnded(occurrence) {
 	id := r.status.Halt.RecordID
 	r.status.Halt = nil
-	r.handleResume()
+	r.handleRetry()
 	// Runs that were due in the meantime are not started.
 	if r.status.DueAfterTime.Before(r.timestampPtr()) {
 		r.status.DueAfterTime = r.timestampPtr()
 	}
-	r.addMessage(Message{Reason: chaosv1.EventResumed, Text: "runs go on, after run " + id})
+	r.addMessage(Message{Reason: chaosv1.EventHaltEnded, Text: "runs go on, after run " + id})
 }
 
 // endRun moves a run from currentRun to history. Runs that became due meanwhile are skipped.

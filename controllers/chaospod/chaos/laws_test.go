@@ -345,7 +345,8 @@ func twiceIsOnce(m *model, o Observation) error {
 func statusPermitsNothing(m *model, o Observation) error {
 	forged := m.stored.DeepCopy()
 	at := metav1.NewTime(o.Now.Truncate(time.Second))
-	c := &chaosv1.CurrentRun{ID: "forged", Phase: chaosv1.RunKilling, StartTime: &at, KillingTime: &at, Generation: forged.Generation, Count: 100}
+	c := &chaosv1.CurrentRun{ID: "forged", Phase: chaosv1.RunKilling, StartTime: &at, Count: 100,
+		RunInternals: chaosv1.RunInternals{KillingTime: &at, Generation: forged.Generation}}
 	forged.Status.CurrentRun = c
 	may, others := map[types.UID]string{}, []types.UID{"none", "other-namespace"}
 	for i := range o.Owners {

@@ -155,7 +155,7 @@ func (m *model) outside() bool {
 // chosen holds the choice of one victim to the limits, read off the spec without the engine's help.
 func (m *model) chosen(p *chaosv1.ChaosPod, o Observation, c *chaosv1.CurrentRun, v chaosv1.Victim) {
 	spec := &p.Spec
-	if spec.Suspend != nil && *spec.Suspend || m.suspect || m.barred || m.blind || p.Status.Halt != nil && p.Status.Halt.Generation == p.Generation && requests.New(p, chaosv1.ResumeAnnotation, p.Status.HandledResume) == "" {
+	if spec.Suspend != nil && *spec.Suspend || m.suspect || m.barred || m.blind || p.Status.Halt != nil && p.Status.Halt.Generation == p.Generation && requests.New(p, chaosv1.RetryAnnotation, p.Status.HandledRetry) == "" {
 		m.fail("%s is chosen while nothing may begin", v.Name)
 	}
 	if m.outside() {

@@ -34,7 +34,7 @@ func eventKinds() []string {
 	return []string{
 		"pass", "pass", "pass", "pass", "pass", "pass", "pass", "pass", "pass", "due", "due", "due", "due",
 		"budget", "two budgets", "free budget", "rollout", "break", "repair", "flap", "flap", "scale", "delete", "cordon", "exclude", "busy", "free", "fault",
-		"forward", "back", "suspend", "go on", "edit", "run now", "resume", "suspect", "bar", "blind", "hide", "forbid", "canary template",
+		"forward", "back", "suspend", "go on", "edit", "run now", "retry", "suspect", "bar", "blind", "hide", "forbid", "canary template",
 	}
 }
 
@@ -254,10 +254,10 @@ func (m *model) event(s step) {
 		m.edit(false, func(p *chaosv1.ChaosPod) {
 			metav1.SetMetaDataAnnotation(&p.ObjectMeta, chaosv1.RunNowAnnotation, fmt.Sprint(m.token))
 		})
-	case "resume":
+	case "retry":
 		m.token++
 		m.edit(false, func(p *chaosv1.ChaosPod) {
-			metav1.SetMetaDataAnnotation(&p.ObjectMeta, chaosv1.ResumeAnnotation, fmt.Sprint(m.token))
+			metav1.SetMetaDataAnnotation(&p.ObjectMeta, chaosv1.RetryAnnotation, fmt.Sprint(m.token))
 		})
 	case "suspect":
 		m.suspect = !m.suspect

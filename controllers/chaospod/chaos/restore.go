@@ -32,16 +32,16 @@ func RestoreStatus(stored, seen *chaosv1.ChaosPodStatus) (*chaosv1.ChaosPodStatu
 	restore("currentRun", lacksCurrentRun(stored, seen), func() { status.CurrentRun = seen.CurrentRun })
 	restore("blocked", len(stored.Blocked) == 0 && len(seen.Blocked) > 0, func() { status.Blocked = seen.Blocked })
 	restore("killedToday", lacksDeaths(stored, seen), func() { status.KilledDay, status.KilledToday = seen.KilledDay, seen.KilledToday })
-	restore("verifiedTarget", stored.VerifiedTarget == "" && seen.VerifiedTarget != "", func() { status.VerifiedTarget = seen.VerifiedTarget })
+	restore("internal.verifiedTarget", stored.VerifiedTarget == "" && seen.VerifiedTarget != "", func() { status.VerifiedTarget = seen.VerifiedTarget })
 	restore("handledRunNow", stored.HandledRunNow == "" && seen.HandledRunNow != "", func() { status.HandledRunNow = seen.HandledRunNow })
-	restore("handledResume", stored.HandledResume == "" && seen.HandledResume != "", func() { status.HandledResume = seen.HandledResume })
+	restore("handledRetry", stored.HandledRetry == "" && seen.HandledRetry != "", func() { status.HandledRetry = seen.HandledRetry })
 	restore("halt", stored.Halt == nil && seen.Halt != nil, func() { status.Halt = seen.Halt })
 	for _, at := range []struct {
 		member string
 		from   *metav1.Time
 		to     **metav1.Time
 	}{
-		{"dueAfterTime", seen.DueAfterTime, &status.DueAfterTime},
+		{"internal.dueAfterTime", seen.DueAfterTime, &status.DueAfterTime},
 		{"lastRunTime", seen.LastRunTime, &status.LastRunTime},
 		{"lastSuccessfulRunTime", seen.LastSuccessfulRunTime, &status.LastSuccessfulRunTime},
 	} {

@@ -22,8 +22,9 @@ func remembered() *chaosv1.ChaosPodStatus {
 	at := metav1.NewTime(time.Date(2026, time.March, 2, 14, 0, 0, 0, time.UTC))
 	return &chaosv1.ChaosPodStatus{
 		ObservedGeneration: 3, Conditions: []metav1.Condition{{Type: chaosv1.ConditionReady}, {Type: chaosv1.ConditionSurvived, Status: metav1.ConditionFalse}},
-		LastRunTime: &at, LastSuccessfulRunTime: &at, DueAfterTime: &at, HandledRunNow: "monday", HandledResume: "monday", VerifiedTarget: "a", KilledToday: 2, KilledDay: "2026-03-02",
-		CurrentRun: &chaosv1.CurrentRun{ID: "c", Phase: chaosv1.RunPlanned, DryRun: true, Count: 1, Generation: 3, StartTime: &at,
+		LastRunTime: &at, LastSuccessfulRunTime: &at, HandledRunNow: "monday", HandledRetry: "monday", KilledToday: 2, KilledDay: "2026-03-02",
+		ChaosPodInternals: chaosv1.ChaosPodInternals{DueAfterTime: &at, VerifiedTarget: "a"},
+		CurrentRun: &chaosv1.CurrentRun{ID: "c", Phase: chaosv1.RunPlanned, DryRun: true, Count: 1, StartTime: &at, RunInternals: chaosv1.RunInternals{Generation: 3},
 			Victims: []chaosv1.Victim{{Name: "api-1", UID: "uid-1", Outcome: chaosv1.VictimPending}}},
 		History: []chaosv1.Run{{Record: common.Record{ID: "b", Result: chaosv1.ResultSurvived}}, {Record: common.Record{ID: "a", Result: chaosv1.ResultNoVictim}}},
 		Blocked: []chaosv1.BlockedWorkload{{BlockedBy: "budget"}}, Halt: &common.Halt{Reason: chaosv1.ReasonRecoveryFailed, RecordID: "b"},

@@ -65,9 +65,8 @@ func settingsOf(p *chaosv1.ChaosPod) settings {
 	if *spec.Action.Type == chaosv1.ActionDelete {
 		s.verb = Delete
 	}
-	// A webhook refuses a forced kill without these two; it may not have been called.
-	if ptr.Deref(s.grace, 1) == 0 && (s.verb != Delete || !ptr.Deref(spec.Action.AllowForceDelete, false)) {
-		s.unreadable = "gracePeriodSeconds 0 needs type Delete and allowForceDelete"
+	if ptr.Deref(s.grace, 1) < 1 {
+		s.unreadable = "action.gracePeriodSeconds must be at least 1"
 	}
 	if f := spec.Filter; f != nil {
 		if f.MinAge != nil {

@@ -53,8 +53,8 @@ const (
 	ProbesFailedTolerated Event = "ProbesFailedTolerated"
 	// TargetGone: an owner is deleted or scaled down, so that the run proves nothing.
 	TargetGone Event = "TargetGone"
-	// Resumed: a user ended the halt.
-	Resumed Event = "Resumed"
+	// HaltEnded: a user ended the halt.
+	HaltEnded Event = "HaltEnded"
 )
 
 // Transition is one row of the table.
@@ -86,6 +86,6 @@ func Transitions() []Transition {
 		{[]State{Verifying}, ProbesFailedTolerated, Idle, (*run).endedByProbes},
 		{[]State{Verifying}, TargetGone, Idle, (*run).failed},
 
-		{[]State{Halted}, Resumed, Idle, (*run).resumed},
+		{[]State{Halted}, HaltEnded, Idle, (*run).haltEnded},
 	}
 }

@@ -200,15 +200,15 @@ func TestALostAnswerCountsTheDeadPod(t *testing.T) {
 
 func TestAFailedRecoveryHaltsUntilAHumanActs(t *testing.T) {
 	for name, act := range map[string]func(b *suite){
-		"resume": func(b *suite) { b.p.Annotations = map[string]string{chaosv1.ResumeAnnotation: "ann, 14:00"} },
-		"spec":   func(b *suite) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Count = ptr.To(intstr.FromInt32(1)) }) },
+		"retry": func(b *suite) { b.p.Annotations = map[string]string{chaosv1.RetryAnnotation: "ann, 14:00"} },
+		"spec":  func(b *suite) { b.edit(func(s *chaosv1.ChaosPodSpec) { s.Count = ptr.To(intstr.FromInt32(1)) }) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newSuite(t)
-			b.p.Annotations = map[string]string{chaosv1.ResumeAnnotation: "before"}
+			b.p.Annotations = map[string]string{chaosv1.RetryAnnotation: "before"}
 			b.kill()
 			b.after(10 * time.Minute)
-			if run := b.last(); run.Result != chaosv1.ResultRecoveryFailed || b.p.Status.HandledResume != "before" || b.p.Status.Halt == nil || b.p.Status.NextRunTime != nil {
+			if run := b.last(); run.Result != chaosv1.ResultRecoveryFailed || b.p.Status.HandledRetry != "before" || b.p.Status.Halt == nil || b.p.Status.NextRunTime != nil {
 				t.Fatalf("%+v", b.p.Status)
 			}
 			b.expectCondition(chaosv1.ConditionSurvived, "False/RecoveryFailed")

@@ -213,7 +213,7 @@ func (r *run) checkLimitReached(t *target) (admission, bool) {
 	}
 	return admission{occurrence: occurrence{event: OverLimit,
 		message: targetText(t.id()) + " has had " + strconv.Itoa(n) + " restarts within " + string(common.DurationOf(r.within)) + writers +
-			": the policy stalls until its spec changes or it is resumed"}}, n >= r.maxRestarts
+			": the policy stalls until its spec changes or you retry"}}, n >= r.maxRestarts
 }
 
 // ChangedText names the sources of signals, and who wrote each last: what changes without end is to be found by that.

@@ -30,7 +30,7 @@ func (r *run) handleRestartNow() {
 	r.status.HandledRestartNow = requests.Handle(r.policy, autorebootv1.RestartNowAnnotation, r.status.HandledRestartNow)
 }
 
-// handleResume records that the annotation resume ends no halt to come.
-func (r *run) handleResume() {
-	r.status.HandledResume = requests.Handle(r.policy, autorebootv1.ResumeAnnotation, r.status.HandledResume)
+// handleRetry records that the annotation retry ends no halt to come.
+func (r *run) handleRetry() {
+	r.status.HandledRetry = requests.Handle(r.policy, autorebootv1.RetryAnnotation, r.status.HandledRetry)
 }

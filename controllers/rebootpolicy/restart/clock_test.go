@@ -50,7 +50,7 @@ func TestAStoredTimeInTheFutureHoldsNothingBeyondItsBound(t *testing.T) {
 			b.timeOut()
 			b.workload(0).Complete, b.workload(0).Available = true, true
 		}, nil, 10 * time.Minute, started},
-		"resetAfter": {func(b *suite) {
+		"the reset of attempts": {func(b *suite) {
 			b.start()
 			b.timeOut()
 			b.workload(0).Complete, b.workload(0).Available = true, true
@@ -66,7 +66,7 @@ func TestAStoredTimeInTheFutureHoldsNothingBeyondItsBound(t *testing.T) {
 			b.start()
 			b.timeOut()
 		}, func(b *suite) {
-			resume(b, "now")
+			retry(b, "now")
 		}, time.Second, func(b *suite) bool { return b.p.Status.Halt == nil }},
 		"verification.timeout": {func(b *suite) { b.start(); b.workload(0).Complete = false }, nil, 15 * time.Minute, failedWith(autorebootv1.ReasonTimedOut)},
 		"verification.soak": {func(b *suite) {

@@ -27,7 +27,7 @@ func (r *run) decide() Decision {
 	r.ignoreInitialRequest()
 	r.status.ObservedGeneration = r.policy.Generation
 	r.trackTargets()
-	r.resume()
+	r.endHalt()
 	r.advance()
 	r.evaluateTriggers()
 	r.startPending()
@@ -100,11 +100,11 @@ func (r *run) trackTargets() {
 	}
 }
 
-// resume ends a halt after a user changed the spec or requested it.
-func (r *run) resume() {
+// endHalt ends a halt after a user changed the spec or requested it.
+func (r *run) endHalt() {
 	h := r.status.Halt
 	if h == nil || h.Generation == r.policy.Generation &&
-		requests.New(r.policy, autorebootv1.ResumeAnnotation, r.status.HandledResume) == "" {
+		requests.New(r.policy, autorebootv1.RetryAnnotation, r.status.HandledRetry) == "" {
 		return
 	}
 	for i := range r.targets {
@@ -112,12 +112,12 @@ func (r *run) resume() {
 		if r.stateOf(t) != Halted {
 			continue
 		}
-		event := ResumedIdle
+		event := HaltEndedIdle
 		switch {
 		case t.retryPending():
-			event = ResumedRetry
+			event = HaltEndedRetry
 		case t.Pending != nil:
-			event = Resumed
+			event = HaltEnded
 		}
 		r.apply(t, occurrence{event: event})
 		return

@@ -8,7 +8,7 @@
 // Decide (decide.go) takes these steps, in this order:
 //
 //  1. It ends the restarts of workloads that are gone, and updates baselines (decide.go, baselines.go).
-//  2. It ends a halt that a user has resumed (decide.go).
+//  2. It ends a halt for a user (decide.go).
 //  3. It advances the restarts in flight (inflight.go), by what workload.go, pods.go, lost_pods.go and probes.go say. Times of the
 //     status that are in the future were corrected before (clock.go).
 //  4. It evaluates the triggers of all other targets (triggers.go), and what is new after a failure (correction.go).

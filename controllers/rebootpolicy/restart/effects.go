@@ -139,16 +139,17 @@ func (r *run) halt(t *target, reason, id string) {
 	r.status.Halt = &autorebootv1.Halt{
 		Halt: common.Halt{Reason: reason, StartTime: r.timestamp, Generation: r.policy.Generation, RecordID: id}, Target: t.id(),
 	}
-	r.handleResume()
+	r.handleRetry()
 }
 
 func (r *run) plan(t *target, _ occurrence) {
 	f := autorebootv1.InFlightRestart{
 		ID: r.nextID(), Kind: t.Kind, Name: t.Name, UID: t.UID, Phase: autorebootv1.PhasePlanned,
 		FirstRequestTime: t.Pending.FirstRequestTime.DeepCopy(), StartTime: r.timestampPtr(), PhaseTime: r.timestampPtr(),
-		Triggers:  t.Pending.Triggers,
-		Partition: ptr.To(t.workload.Partition), Template: t.workload.TemplateHash, Refusal: t.Pending.Refusal,
-		PodCutoffTime: r.afterPods(t.workload),
+		Triggers: t.Pending.Triggers, Refusal: t.Pending.Refusal,
+		RestartInternals: autorebootv1.RestartInternals{
+			Partition: ptr.To(t.workload.Partition), Template: t.workload.TemplateHash, PodCutoffTime: r.afterPods(t.workload),
+		},
 	}
 	if slices.Contains(f.Triggers, autorebootv1.RestartNowTrigger) {
 		r.handleRestartNow()
@@ -209,7 +210,7 @@ func (r *run) refused(t *target, o occurrence) {
 	}
 	t.Pending = &autorebootv1.PendingRestart{
 		Triggers: f.Triggers, FirstRequestTime: since, LastRequestTime: since, Reason: o.reason, Refusal: r.refusalOf(o),
-		PodCutoffTime: f.PodCutoffTime,
+		PendingInternals: autorebootv1.PendingInternals{PodCutoffTime: f.PodCutoffTime},
 	}
 	if n := len(t.RecentRestartTimes); n > 0 && f.StartTime != nil && t.RecentRestartTimes[n-1].Equal(f.StartTime) {
 		t.RecentRestartTimes = t.RecentRestartTimes[:n-1]
@@ -272,7 +273,7 @@ func (r *run) keepPending(t *target, record *autorebootv1.RestartRecord) {
 	}
 	t.Pending = &autorebootv1.PendingRestart{
 		Triggers: record.Triggers, FirstRequestTime: since, LastRequestTime: since, Reason: autorebootv1.ReasonBackoff,
-		PodCutoffTime: r.afterPods(t.workload),
+		PendingInternals: autorebootv1.PendingInternals{PodCutoffTime: r.afterPods(t.workload)},
 	}
 }
 
@@ -354,12 +355,12 @@ func (r *run) dropInFlight(id string) {
 
 func (r *run) attemptsReset(t *target, _ occurrence) { t.Attempts = 0 }
 
-func (r *run) resumed(*target, occurrence) { r.clearHalt() }
+func (r *run) haltEnded(*target, occurrence) { r.clearHalt() }
 
 // clearHalt ends a halt. Earlier failures and restarts do not count any more, or the policy would halt again at once.
 func (r *run) clearHalt() {
 	r.status.Halt = nil
-	r.handleResume()
+	r.handleRetry()
 	for _, all := range [][]autorebootv1.TargetStatus{r.status.Targets, r.status.UnselectedTargets} {
 		for i := range all {
 			all[i].Attempts, all[i].RecentRestartTimes = 0, nil

@@ -37,7 +37,7 @@ func Foresee(p *autorebootv1.RebootPolicy, o Observation) ([]Forecast, autoreboo
 	r.dropGone()
 	r.ignoreInitialRequest()
 	r.trackTargets()
-	r.resume()
+	r.endHalt()
 	r.evaluateTriggers()
 	var found []Forecast
 	queue := r.queue()

@@ -307,18 +307,18 @@ func TestAHumanEndsAHalt(t *testing.T) {
 	}{
 		"nothing":              {func(*suite) {}, false},
 		"a change of the spec": {func(b *suite) { b.p.Generation++ }, true},
-		"a resume":             {func(b *suite) { resume(b, "ann, 14:00") }, true},
-		"a resume from before": {func(b *suite) { resume(b, "before") }, false},
-		"a resume from before that is removed and set again": {func(b *suite) {
+		"a retry":              {func(b *suite) { retry(b, "ann, 14:00") }, true},
+		"a retry from before":  {func(b *suite) { retry(b, "before") }, false},
+		"a retry from before that is removed and set again": {func(b *suite) {
 			b.p.Annotations = nil
 			b.decide()
-			resume(b, "before")
+			retry(b, "before")
 		}, false},
-		"no token": {func(b *suite) { resume(b, "a\n") }, false},
+		"no token": {func(b *suite) { retry(b, "a\n") }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newSuite(t)
-			resume(b, "before")
+			retry(b, "before")
 			b.start()
 			b.workload(0).RestartID = "theirs"
 			b.decide()
@@ -332,12 +332,12 @@ func TestAHumanEndsAHalt(t *testing.T) {
 	}
 }
 
-func resume(b *suite, token string) {
-	b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: token}
+func retry(b *suite, token string) {
+	b.p.Annotations = map[string]string{autorebootv1.RetryAnnotation: token}
 }
 
 // A value that ended a halt, or was set while there was none, ends no later one.
-func TestARequestToResumeEndsOneHalt(t *testing.T) {
+func TestARequestToRetryEndsOneHalt(t *testing.T) {
 	b := newSuite(t)
 	b.p.Spec.Cooldown = ptr.To(common.Duration("1s"))
 	for _, token := range []string{"1", "2"} {
@@ -346,10 +346,10 @@ func TestARequestToResumeEndsOneHalt(t *testing.T) {
 		if b.after(time.Hour); b.p.Status.Halt == nil {
 			t.Fatal("it does not halt")
 		}
-		resume(b, token)
+		retry(b, token)
 		b.record(b.decide(), Done)
-		if h := b.p.Status.Halt; h != nil || string(b.p.Status.HandledResume) != token {
-			t.Errorf("halt %+v, handled %s", h, b.p.Status.HandledResume)
+		if h := b.p.Status.Halt; h != nil || string(b.p.Status.HandledRetry) != token {
+			t.Errorf("halt %+v, handled %s", h, b.p.Status.HandledRetry)
 		}
 		b.after(time.Hour)
 		b.after(time.Hour)
@@ -376,7 +376,7 @@ func TestTheLimitHaltsOnceARestartMoreIsDue(t *testing.T) {
 	}
 	b.p.Generation++
 	if d := b.after(time.Second); len(d.Actions) != 1 {
-		t.Errorf("restarts from before a resume count: %s", d.PendingMessage)
+		t.Errorf("restarts from before a retry count: %s", d.PendingMessage)
 	}
 }
 

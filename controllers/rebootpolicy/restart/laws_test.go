@@ -143,7 +143,7 @@ func unknownStartsNothing(m *model, o Observation) error {
 func unreadStays(m *model, o Observation) error {
 	base := Decide(m.policy, o)
 	if m.policy.Status.Halt != nil && base.Status.Halt == nil {
-		return nil // a user resumes, which gives back attempts whatever is known
+		return nil // a user ends a halt, which gives back attempts whatever is known
 	}
 	for i := range 2 * len(o.Workloads) {
 		unread := o
@@ -410,7 +410,7 @@ func statusPermitsNothing(m *model, o Observation) error {
 			w := &seen.Workloads[i]
 			for _, uid := range []types.UID{w.UID, "other"} {
 				forged.Status.InFlight = append(forged.Status.InFlight, autorebootv1.InFlightRestart{ID: "forged-" + w.Name, Kind: w.Kind, Name: w.Name, UID: uid,
-					Phase: phase, FirstRequestTime: at, StartTime: at, PodCutoffTime: at, PhaseTime: at})
+					Phase: phase, FirstRequestTime: at, StartTime: at, PhaseTime: at, RestartInternals: autorebootv1.RestartInternals{PodCutoffTime: at}})
 			}
 		}
 		d := Decide(forged, seen)

@@ -298,7 +298,7 @@ func (m *model) runUntilIdle() {
 		}
 		if m.policy.Status.Halt != nil {
 			m.advance(2 * time.Second)
-			m.event(step{what: "resume"})
+			m.event(step{what: "retry"})
 		}
 		m.approve()
 		before := m.bytes(m.policy.Status)

@@ -44,7 +44,7 @@ func eventKinds() []string {
 	return []string{
 		"pass", "pass", "pass", "pass", "pass", "pass", "pass", "pass",
 		"change", "change", "change back", "tick", "wedge", "heal", "break", "mend", "loop", "deploy", "revert", "budget", "two budgets",
-		"blackout", "gate", "suspect", "suspend", "dry run", "edit", "resume", "restart now", "recreate", "delete", "scale", "group", "free", "busy", "unknown",
+		"blackout", "gate", "suspect", "suspend", "dry run", "edit", "retry", "restart now", "recreate", "delete", "scale", "group", "free", "busy", "unknown",
 		"withdraw", "drop trigger", "refuse", "pause", "rename", "keys", "label",
 	}
 }
@@ -162,7 +162,7 @@ func newModel(seed uint64, seen map[string]int) *model {
 	limit := 10 * random.Int32N(6)
 	history := max(random.Int32N(4), 1)
 	p.Spec.Concurrency = &autorebootv1.Concurrency{MaxTargets: &most}
-	p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &attempts, Backoff: d("1m"), MaxBackoff: d("4m"), ResetAfter: d("30m")}
+	p.Spec.Retry = &autorebootv1.Retry{MaxAttempts: &attempts, Backoff: d("1m")}
 	p.Spec.Limit = &autorebootv1.Limit{MaxRestarts: 1 + random.Int32N(5), Within: "1h"}
 	p.Spec.Debounce = &autorebootv1.Debounce{QuietPeriod: d("15s"), MaxDelay: d("1m")}
 	p.Spec.Cooldown = d("2m")
@@ -282,9 +282,9 @@ func (m *model) event(s step) {
 		m.policy.Spec.DryRun = &on
 	case "edit":
 		m.policy.Generation++
-	case "resume":
+	case "retry":
 		m.token++
-		m.annotate(autorebootv1.ResumeAnnotation, fmt.Sprint(m.token))
+		m.annotate(autorebootv1.RetryAnnotation, fmt.Sprint(m.token))
 	case "restart now":
 		m.token++
 		m.annotate(autorebootv1.RestartNowAnnotation, fmt.Sprint(m.token))
@@ -677,7 +677,7 @@ func (m *model) store(o Observation, d Decision) {
 // countMessages writes down what a decision that is about to be stored has ended, or forgiven.
 func (m *model) countMessages(d Decision) {
 	h := m.policy.Status.Halt
-	acts := h != nil && (h.Generation != m.policy.Generation || requests.New(m.policy, autorebootv1.ResumeAnnotation, m.policy.Status.HandledResume) != "")
+	acts := h != nil && (h.Generation != m.policy.Generation || requests.New(m.policy, autorebootv1.RetryAnnotation, m.policy.Status.HandledRetry) != "")
 	if acts && (d.Status.Halt == nil || d.Status.Halt.StartTime != h.StartTime) {
 		m.ended = map[types.UID]autorebootv1.RestartRecord{}
 		m.starts = map[types.UID][]time.Time{}

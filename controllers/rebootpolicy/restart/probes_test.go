@@ -117,10 +117,10 @@ func TestTooManyFailuresFailARestartOnceItsRolloutIsOver(t *testing.T) {
 		if target := b.target(0); target.Pending != nil || target.Attempts != 0 {
 			t.Errorf("%s: %+v", onFailure, target)
 		}
-		b.p.Annotations = map[string]string{autorebootv1.ResumeAnnotation: "go"}
+		b.p.Annotations = map[string]string{autorebootv1.RetryAnnotation: "go"}
 		b.after(time.Hour)
 		if len(b.p.Status.InFlight) != 0 || b.p.Status.Halt != nil || b.target(0).Pending != nil {
-			t.Errorf("%s: after it was resumed: %+v", onFailure, b.p.Status)
+			t.Errorf("%s: after the halt was ended: %+v", onFailure, b.p.Status)
 		}
 	}
 }

@@ -13,6 +13,13 @@ import (
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
+const (
+	// maxBackoff is the longest wait before a retry, unless the spec has a longer one for the first.
+	maxBackoff = 6 * time.Hour
+	// resetAfter is how long a target stays healthy until its failed attempts no longer count.
+	resetAfter = time.Hour
+)
+
 // settings is a spec with defaults: an object may have been stored before there was a webhook that sets them.
 type settings struct {
 	suspend, dryRun bool
@@ -26,8 +33,8 @@ type settings struct {
 	maxRestarts int
 	within      time.Duration
 
-	maxAttempts                     int32
-	backoff, maxBackoff, resetAfter time.Duration
+	maxAttempts int32
+	backoff     time.Duration
 
 	maxTargets intstr.IntOrString
 
@@ -62,8 +69,6 @@ func settingsOf(p *autorebootv1.RebootPolicy) settings {
 		within:               durationOr(&spec.Limit.Within, rules.DefaultWithin),
 		maxAttempts:          *spec.Retry.MaxAttempts,
 		backoff:              durationOr(spec.Retry.Backoff, rules.DefaultBackoff),
-		maxBackoff:           durationOr(spec.Retry.MaxBackoff, rules.DefaultMaxBackoff),
-		resetAfter:           durationOr(spec.Retry.ResetAfter, rules.DefaultResetAfter),
 		maxTargets:           *spec.Concurrency.MaxTargets,
 		timeout:              durationOr(spec.Verification.Timeout, rules.DefaultVerifyTimeout),
 		soakTime:             durationOr(spec.Verification.Soak, rules.DefaultSoak),
@@ -115,16 +120,16 @@ func (s *settings) isContent(signal *Signal) bool {
 	return false
 }
 
-// backoffAfter returns the wait before a retry, which doubles with each attempt.
+// backoffAfter returns the wait before a retry, which doubles with each attempt up to maxBackoff, or is backoff if that is longer.
 func (s *settings) backoffAfter(attempts int32) time.Duration {
 	if attempts <= 0 {
 		return 0
 	}
-	d := s.backoff
-	for i := int32(1); i < attempts && d < s.maxBackoff; i++ {
+	d, most := s.backoff, max(s.backoff, maxBackoff)
+	for i := int32(1); i < attempts && d < most; i++ {
 		d *= 2
 	}
-	return min(d, s.maxBackoff)
+	return min(d, most)
 }
 
 func durationOr(d *common.Duration, fallback common.Duration) time.Duration {

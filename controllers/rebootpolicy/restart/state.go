@@ -82,11 +82,11 @@ const (
 	CorrectedAnew Event = "CorrectedAnew"
 	// AttemptsReset: the target was healthy for long enough that its failures do not count any more.
 	AttemptsReset Event = "AttemptsReset"
-	// Resumed: a user ended the halt. ResumedRetry: the same while the retry of a failed restart is
-	// pending. ResumedIdle: the same where no restart is asked for.
-	Resumed      Event = "Resumed"
-	ResumedRetry Event = "ResumedRetry"
-	ResumedIdle  Event = "ResumedIdle"
+	// HaltEnded: a user ended the halt. HaltEndedRetry: the same while the retry of a failed restart is
+	// pending. HaltEndedIdle: the same where no restart is asked for.
+	HaltEnded      Event = "HaltEnded"
+	HaltEndedRetry Event = "HaltEndedRetry"
+	HaltEndedIdle  Event = "HaltEndedIdle"
 )
 
 // Stay as Transition.To leaves the state as it is.
@@ -138,8 +138,8 @@ func Transitions() []Transition {
 		{[]State{Halted}, CorrectedAnew, Pending, (*run).corrected},
 
 		{[]State{Idle, GivenUp}, AttemptsReset, Idle, (*run).attemptsReset},
-		{[]State{Halted}, Resumed, Pending, (*run).resumed},
-		{[]State{Halted}, ResumedRetry, BackingOff, (*run).resumed},
-		{[]State{Halted}, ResumedIdle, Idle, (*run).resumed},
+		{[]State{Halted}, HaltEnded, Pending, (*run).haltEnded},
+		{[]State{Halted}, HaltEndedRetry, BackingOff, (*run).haltEnded},
+		{[]State{Halted}, HaltEndedIdle, Idle, (*run).haltEnded},
 	}
 }

@@ -76,7 +76,7 @@ func TestEveryPathEnds(t *testing.T) {
 		}
 	}
 	// Only a human or other content leads out of a halt.
-	if seen := reachable(Halted, Corrected, CorrectedAnew, Resumed, ResumedRetry, ResumedIdle); len(seen) != 1 {
+	if seen := reachable(Halted, Corrected, CorrectedAnew, HaltEnded, HaltEndedRetry, HaltEndedIdle); len(seen) != 1 {
 		t.Errorf("Halted leads to %v without a human", seen)
 	}
 }
@@ -173,15 +173,15 @@ Every target of a RebootPolicy is in one of these states. This page is made from
 
 func descriptions() map[string]string {
 	return map[string]string{
-		"Idle":       "nothing but `baselines`|A trigger.",
+		"Idle":       "nothing but `internal.baselines`|A trigger.",
 		"Pending":    "`pending`|What its `reason` says.",
 		"BackingOff": "`pending`, not younger than `lastRestartTime`|The time of its retry, or other content of its sources, and then what its `reason` says.",
 		"Planned":    "`inFlight`, phase `Planned`|The operator itself: the workload may or may not have been changed.",
 		"RollingOut": "`inFlight`, phase `RollingOut`|The workload's controller.",
 		"Evicting":   "`inFlight`, phase `Evicting`|Evictions, and the pods that take the places.",
 		"Soaking":    "`inFlight`, phase `Soaking`|The end of `verification.soak`.",
-		"GivenUp":    "`attempts` above `retry.maxAttempts`|A new change, or `retry.resetAfter` without one.",
-		"Halted":     "`status.halt` names it|Other content of its sources, unless `limit` halted it; or a user: a change of the spec, or the annotation `resume`.",
+		"GivenUp":    "`attempts` above `retry.maxAttempts`|A new change, or an hour without one.",
+		"Halted":     "`status.halt` names it|Other content of its sources, unless `limit` halted it; or a user: a change of the spec, or the annotation `retry`.",
 
 		"Fired":                 "A trigger asks that did not before, or asks again.",
 		"PartlyRecovered":       "Some of its triggers do not ask any more.",
@@ -208,9 +208,9 @@ func descriptions() map[string]string {
 		"Unselected":            "The policy does not select the workload any more, and the restart was not begun or has timed out: it is owed where the workload is selected again.",
 		"Corrected":             "Its sources have other content than that for which its restart failed. The restart starts once `debounce` allows it, and other targets follow once it is verified.",
 		"CorrectedAnew":         "The same where the restart that failed is not tried again.",
-		"AttemptsReset":         "No trigger asked for `retry.resetAfter`, and it is healthy.",
-		"Resumed":               "A user acted, and it is asked for.",
-		"ResumedRetry":          "A user acted, and its retry is pending.",
-		"ResumedIdle":           "A user acted, and nothing is asked for.",
+		"AttemptsReset":         "No trigger asked for an hour, and it is healthy.",
+		"HaltEnded":             "A user acted, and it is asked for.",
+		"HaltEndedRetry":        "A user acted, and its retry is pending.",
+		"HaltEndedIdle":         "A user acted, and nothing is asked for.",
 	}
 }

@@ -225,14 +225,14 @@ func (t *target) removedTriggers(wanted []string, q request) []string {
 	return removed
 }
 
-// resetAttempts clears the failures of a target that is available, after no trigger asked for retry.resetAfter since
+// resetAttempts clears the failures of a target that is available, after no trigger asked for an hour since
 // its latest restart. How long it was available is not stored.
 func (r *run) resetAttempts(t *target) {
 	if t.Attempts == 0 || !t.workload.Available || r.stateOf(t) == Halted {
 		return
 	}
 	if t.LastRestartTime != nil {
-		if at := t.LastRestartTime.Add(r.resetAfter); at.After(r.now) {
+		if at := t.LastRestartTime.Add(resetAfter); at.After(r.now) {
 			r.requeueAt(at)
 			return
 		}

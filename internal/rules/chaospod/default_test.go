@@ -44,7 +44,7 @@ func TestDefaultsFillInWhatIsUnset(t *testing.T) {
 		},
 		"what is set stays": {
 			`{"suspend":true,"dryRun":false,"target":{"selector":{"matchLabels":{"a":"b"}}},"schedule":{"interval":"1h","jitterPercent":5,"startingDeadline":"1m"},
-			  "action":{"type":"Delete","gracePeriodSeconds":0,"allowForceDelete":true},"count":"10%","filter":{"minAge":"0s"},
+			  "action":{"type":"Delete","gracePeriodSeconds":1},"count":"10%","filter":{"minAge":"0s"},
 			  "safety":{"minReady":0,"maxPerDay":1,"requireStable":false,"requireDisruptionBudget":true},"verification":{"timeout":"1s","soak":"0s","onFailure":"Continue"},"historyLimit":10}`,
 			"", // the same
 		},

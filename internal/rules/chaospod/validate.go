@@ -20,7 +20,7 @@ func Validate(obj, old *chaosv1.ChaosPod) field.ErrorList { return rules.Ratchet
 
 func violations(obj *chaosv1.ChaosPod) field.ErrorList {
 	spec := &obj.Spec
-	errs := rules.Tokens(obj.Annotations, chaosv1.RunNowAnnotation, chaosv1.ResumeAnnotation)
+	errs := rules.Tokens(obj.Annotations, chaosv1.RunNowAnnotation, chaosv1.RetryAnnotation)
 	errs = append(errs, subdomain(specPath.Child("serviceAccountName"), spec.ServiceAccountName)...)
 	errs = append(errs, target(specPath.Child("target"), &spec.Target)...)
 	errs = append(errs, schedule(specPath.Child("schedule"), &spec.Schedule)...)

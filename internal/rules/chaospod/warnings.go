@@ -27,10 +27,6 @@ func Warnings(obj, old *chaosv1.ChaosPod) []string {
 func warnings(obj *chaosv1.ChaosPod) []string {
 	spec := &obj.Spec
 	var texts []string
-	if forced(spec.Action) && spec.Target.Workload != nil && spec.Target.Workload.Kind == common.WorkloadStatefulSet {
-		texts = append(texts, fmt.Sprintf("spec.action.gracePeriodSeconds: a force delete may leave two pods of StatefulSet %s "+
-			"running under one name, which can corrupt its data", spec.Target.Workload.Name))
-	}
 	if count := spec.Count; count != nil && (*count == intstr.FromInt32(0) || *count == intstr.FromString("0%")) {
 		texts = append(texts, fmt.Sprintf("spec.count: %s never kills anything; use spec.suspend to pause", count.String()))
 	}
@@ -52,12 +48,6 @@ func warnings(obj *chaosv1.ChaosPod) []string {
 	deadline := ptr.Deref(spec.Schedule.StartingDeadline, DefaultStartingDeadline)
 	texts = append(texts, rules.NeverInTime("spec.schedule.cron", spec.Schedule.Cron, spec.Schedule.TimeZone, deadline, &spec.Calendar)...)
 	return append(texts, rules.CronSurprises(map[string]common.Cron{"spec.schedule.cron": spec.Schedule.Cron}, &spec.Calendar)...)
-}
-
-// forced reports whether the action removes a pod at once, without waiting for the node.
-func forced(a *chaosv1.Action) bool {
-	return a != nil && ptr.Deref(a.GracePeriodSeconds, 1) == 0 && ptr.Deref(a.Type, "") == chaosv1.ActionDelete &&
-		ptr.Deref(a.AllowForceDelete, false)
 }
 
 // Evicts reports whether a ChaosPod evicts pods.

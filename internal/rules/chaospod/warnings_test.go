@@ -17,8 +17,6 @@ import (
 
 func TestWarningsNameWhatIsLikelyAMistake(t *testing.T) {
 	good := rulestest.Objects(t, "testdata/good.yaml")
-	forced := map[string]any{"type": "Delete", "gracePeriodSeconds": int64(0), "allowForceDelete": true}
-	stateful := rulestest.Put(t, good[workload], "spec.target.workload", map[string]any{"kind": "StatefulSet", "name": "db"})
 	window := func(cron, duration string) []any {
 		return []any{map[string]any{"name": "w", "cron": cron, "duration": duration}}
 	}
@@ -29,10 +27,7 @@ func TestWarningsNameWhatIsLikelyAMistake(t *testing.T) {
 		want     []string // a part of each
 	}{
 		{"nothing", good[workload], nil, nil},
-		{"a force delete of a Deployment's pods", rulestest.Put(t, good[workload], "spec.action", forced), nil, nil},
-		{"a force delete of a StatefulSet's pods", rulestest.Put(t, stateful, "spec.action", forced), nil, []string{"StatefulSet db"}},
-		{"the same, already said", rulestest.Put(t, rulestest.Put(t, stateful, "spec.action", forced), "spec.count", int64(1)), rulestest.Put(t, stateful, "spec.action", forced), nil},
-		{"an eviction from a StatefulSet", stateful, nil, nil},
+		{"a count of nothing, already said", rulestest.Put(t, rulestest.Put(t, good[workload], "spec.count", int64(0)), "spec.historyLimit", int64(1)), rulestest.Put(t, good[workload], "spec.count", int64(0)), nil},
 		{"a count of nothing", rulestest.Put(t, good[workload], "spec.count", "0%"), nil, []string{"never kills"}},
 		{"a new count of nothing", rulestest.Put(t, good[workload], "spec.count", int64(0)), good[workload], []string{"never kills"}},
 		{"no pod to spare", rulestest.Put(t, good[workload], "spec.safety.minReady", "100%"), nil, []string{"spec.safety.minReady: 100%"}},

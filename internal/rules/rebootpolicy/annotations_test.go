@@ -11,7 +11,7 @@ import (
 )
 
 func TestARequestIsAToken(t *testing.T) {
-	for _, annotation := range []string{autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation} {
+	for _, annotation := range []string{autorebootv1.RestartNowAnnotation, autorebootv1.RetryAnnotation} {
 		obj := full(t)
 		obj.Annotations = map[string]string{annotation: "2026-03-02T14:00:00Z"}
 		if errs := Validate(obj, nil); len(errs) > 0 {

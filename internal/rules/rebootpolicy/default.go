@@ -4,6 +4,9 @@
 package rebootpolicy
 
 import (
+	"cmp"
+	"strings"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -16,7 +19,6 @@ import (
 const (
 	DefaultTLSKey         = "tls.crt"
 	DefaultMinUnhealthy   = "50%"
-	DefaultJitterPercent  = 10
 	DefaultMaxUnavailable = 1
 	DefaultEvictTimeout   = common.Duration("10m")
 	DefaultQuietPeriod    = common.Duration("2s")
@@ -26,8 +28,6 @@ const (
 	DefaultWithin         = common.Duration("1h")
 	DefaultMaxAttempts    = 3
 	DefaultBackoff        = common.Duration("10m")
-	DefaultMaxBackoff     = common.Duration("6h")
-	DefaultResetAfter     = common.Duration("1h")
 	DefaultMaxTargets     = 1
 	DefaultVerifyTimeout  = common.Duration("15m")
 	DefaultSoak           = common.Duration("30s")
@@ -49,6 +49,7 @@ func Default(obj *autorebootv1.RebootPolicy) {
 	}
 	rules.DefaultVerificationProbes(obj.Spec.Verification.Probes)
 	for i := range obj.Spec.Gates {
+		obj.Spec.Gates[i].Name = GateName(&obj.Spec.Gates[i])
 		if c := obj.Spec.Gates[i].Condition; c != nil && c.Type != "" && c.Status == "" {
 			c.Status = metav1.ConditionTrue
 		}
@@ -72,8 +73,7 @@ func DefaultMaps(obj *autorebootv1.RebootPolicy) {
 
 	rules.SetDefault(&spec.Retry, autorebootv1.Retry{})
 	rules.SetDefault(&spec.Retry.MaxAttempts, DefaultMaxAttempts)
-	rules.SetOrdered(&spec.Retry.Backoff, DefaultBackoff, &spec.Retry.MaxBackoff, DefaultMaxBackoff)
-	rules.SetDefault(&spec.Retry.ResetAfter, DefaultResetAfter)
+	rules.SetDefault(&spec.Retry.Backoff, DefaultBackoff)
 
 	rules.SetDefault(&spec.Concurrency, autorebootv1.Concurrency{})
 	rules.SetDefault(&spec.Concurrency.MaxTargets, intstr.FromInt32(DefaultMaxTargets))
@@ -106,7 +106,18 @@ func defaultStrategy(spec *autorebootv1.RebootPolicySpec) {
 	rules.SetDefault(&spec.Strategy.Evict.Timeout, DefaultEvictTimeout)
 }
 
+// TriggerName returns the name of a trigger. Without one, it is its type in lower case.
+func TriggerName(t *autorebootv1.Trigger) string {
+	return cmp.Or(t.Name, strings.ToLower(string(t.Type)))
+}
+
+// GateName returns the name of a gate. Without one, it is its type in lower case.
+func GateName(g *autorebootv1.Gate) string {
+	return cmp.Or(g.Name, strings.ToLower(string(g.Type)))
+}
+
 func defaultTrigger(t *autorebootv1.Trigger) {
+	t.Name = TriggerName(t)
 	if t.Type == autorebootv1.TriggerConfigChange {
 		rules.SetDefault(&t.ConfigChange, autorebootv1.ConfigChange{})
 	}
@@ -124,9 +135,6 @@ func defaultTrigger(t *autorebootv1.Trigger) {
 	}
 	if p := t.Probe; p != nil {
 		defaultProbe(p)
-	}
-	if a := t.PodAge; a != nil {
-		rules.SetDefault(&a.JitterPercent, DefaultJitterPercent)
 	}
 	if e := t.EndpointsChange; e != nil && len(e.Events) == 0 {
 		e.Events = []autorebootv1.EndpointsEvent{autorebootv1.EndpointsAddressesChanged, autorebootv1.EndpointsFailedOver}

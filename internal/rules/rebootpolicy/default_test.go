@@ -27,8 +27,9 @@ spec:
   - {name: tls, type: CertificateRenewal, certificateRenewal: {secretName: tls}}
   - {name: age, type: PodAge, podAge: {max: 24h}}
   - {name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db}}
-  - {name: alone, type: ConfigChange}
+  - {type: ConfigChange}
   gates:
+  - {type: Approval}
   - {name: ledger, type: Condition, condition: {apiVersion: apps/v1, kind: Deployment, name: ledger}}
   - {name: survived, type: Condition, condition: {apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, name: c, type: Survived}}
 `))
@@ -44,17 +45,18 @@ spec:
   triggers:
   - {name: config, urgency: Normal, type: ConfigChange, configChange: {discovery: Referenced, sources: [{kind: Secret, name: a, optional: false}], onCreate: Ignore, onDelete: Ignore}}
   - {name: tls, urgency: Normal, type: CertificateRenewal, certificateRenewal: {secretName: tls, key: tls.crt}}
-  - {name: age, urgency: Normal, type: PodAge, podAge: {max: 24h, jitterPercent: 10}}
+  - {name: age, urgency: Normal, type: PodAge, podAge: {max: 24h}}
   - {name: moved, urgency: Normal, type: EndpointsChange, endpointsChange: {externalServiceName: db, events: [AddressesChanged, FailedOver]}}
-  - {name: alone, urgency: Normal, type: ConfigChange, configChange: {discovery: Referenced, onCreate: Ignore, onDelete: Ignore}}
+  - {name: configchange, urgency: Normal, type: ConfigChange, configChange: {discovery: Referenced, onCreate: Ignore, onDelete: Ignore}}
   gates:
+  - {name: approval, type: Approval}
   - {name: ledger, type: Condition, condition: {apiVersion: apps/v1, kind: Deployment, name: ledger}}
   - {name: survived, type: Condition, condition: {apiVersion: chaos.fairlead.dev/v1, kind: ChaosPod, name: c, type: Survived, status: "True"}}
   strategy: {type: RolloutRestart}
   debounce: {quietPeriod: 2s, maxDelay: 30s}
   cooldown: 0s
   limit: {maxRestarts: 6, within: 1h}
-  retry: {maxAttempts: 3, backoff: 10m, maxBackoff: 6h, resetAfter: 1h}
+  retry: {maxAttempts: 3, backoff: 10m}
   concurrency: {maxTargets: 1}
   verification: {timeout: 15m, soak: 30s, maxContainerRestarts: 0, onFailure: Halt}
   historyLimit: 10
@@ -72,12 +74,11 @@ func TestDefaultsGiveWayToWhatIsSet(t *testing.T) {
 		"a span that is no span": {probed("{timeout: soon}"), probed("{interval: 30s, timeout: soon, failureThreshold: 5, successThreshold: 1, minUnhealthy: 50%}")},
 		"short maxDelay":         {"debounce: {maxDelay: 1s}", "debounce: {quietPeriod: 1s, maxDelay: 1s}"},
 		"long quietPeriod":       {"debounce: {quietPeriod: 1h}", "debounce: {quietPeriod: 1h, maxDelay: 1h}"},
-		"long backoff":           {"retry: {backoff: 12h}", "retry: {maxAttempts: 3, backoff: 12h, maxBackoff: 12h, resetAfter: 1h}"},
 		"evict":                  {"strategy: {type: Evict}", "strategy: {type: Evict, evict: {maxUnavailable: 1, timeout: 10m}}"},
 		"an HTTP probe":          {"triggers: [{name: p, type: Probe, probe: {httpGet: {port: 80}}}]", "triggers: [{name: p, type: Probe, probe: {httpGet: {port: 80, path: /, scheme: HTTP}, interval: 30s, timeout: 5s, failureThreshold: 5, successThreshold: 1, minUnhealthy: 50%}}]"},
 		"a probe of a verification": {"verification: {probes: [{name: p, host: a, httpGet: {port: 443}, tls: {}}, {name: q, host: a, tcpSocket: {port: 1}, timeout: 7s}]}",
 			"verification: {timeout: 15m, soak: 30s, maxContainerRestarts: 0, onFailure: Halt, probes: [{name: p, host: a, httpGet: {port: 443, path: /, scheme: HTTPS}, tls: {insecureSkipVerify: false}, interval: 1s, timeout: 1s, maxFailures: 0}, {name: q, host: a, tcpSocket: {port: 1}, interval: 7s, timeout: 7s, maxFailures: 0}]}"},
-		"explicit false and zero": {"suspend: false\nhistoryLimit: 0\nretry: {maxAttempts: 0}", "suspend: false\nhistoryLimit: 0\nretry: {maxAttempts: 0, backoff: 10m, maxBackoff: 6h, resetAfter: 1h}"},
+		"explicit false and zero": {"suspend: false\nhistoryLimit: 0\nretry: {maxAttempts: 0}", "suspend: false\nhistoryLimit: 0\nretry: {maxAttempts: 0, backoff: 10m}"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, want := spec(t, c.spec), spec(t, c.want)

@@ -27,7 +27,7 @@ func Validate(obj, old *autorebootv1.RebootPolicy) field.ErrorList {
 
 func violations(obj *autorebootv1.RebootPolicy) field.ErrorList {
 	spec := &obj.Spec
-	errs := rules.Tokens(obj.Annotations, autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation, autorebootv1.ApproveAnnotation)
+	errs := rules.Tokens(obj.Annotations, autorebootv1.RestartNowAnnotation, autorebootv1.RetryAnnotation, autorebootv1.ApproveAnnotation)
 	errs = append(errs, onInjectedFault(obj)...)
 	errs = append(errs, subdomain(specPath.Child("serviceAccountName"), spec.ServiceAccountName)...)
 	targets, triggers, gates := specPath.Child("targets"), specPath.Child("triggers"), specPath.Child("gates")
@@ -77,7 +77,7 @@ func batch(path rules.Path, t *autorebootv1.Target, spec *autorebootv1.RebootPol
 	for i := range rules.Within(spec.Triggers) {
 		if kind := spec.Triggers[i].Type; kind == autorebootv1.TriggerProbe || kind == autorebootv1.TriggerPodAge {
 			errs = append(errs, field.Invalid(path.Child("group").Field(), t.Group,
-				fmt.Sprintf("trigger %s of type %s looks at pods that are to stay, which CronJobs and Jobs do not have: give them a policy of their own", spec.Triggers[i].Name, kind)))
+				fmt.Sprintf("trigger %s of type %s looks at pods that are to stay, which CronJobs and Jobs do not have: give them a policy of their own", TriggerName(&spec.Triggers[i]), kind)))
 		}
 	}
 	return errs

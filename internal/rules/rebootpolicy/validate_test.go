@@ -106,7 +106,7 @@ func TestStoredErrorsAreForgivenAndNewOnesAreNot(t *testing.T) {
 		t.Fatalf("on create: %v, want two errors", errs)
 	}
 	obj := old.DeepCopy()
-	obj.Spec.Triggers[0].Description = ptr.To("not yet corrected")
+	obj.Spec.HistoryLimit = ptr.To[int32](7)
 	if errs := Validate(obj, old); len(errs) != 0 {
 		t.Errorf("another field edited: %v", errs)
 	}

@@ -49,8 +49,10 @@ type policy struct {
 		Halt     *struct{ Reason string }
 		InFlight []struct{}
 		Targets  []struct {
-			Baselines []struct{ Source string }
-			Pending   *struct{}
+			Internal struct {
+				Baselines []struct{ Source string }
+			}
+			Pending *struct{}
 		}
 	}
 }
@@ -60,7 +62,7 @@ func (p *policy) known() int {
 	n := 0
 	for i := range p.Status.Targets {
 		sources := 0
-		for _, baseline := range p.Status.Targets[i].Baselines {
+		for _, baseline := range p.Status.Targets[i].Internal.Baselines {
 			sources += one(baseline.Source != "")
 		}
 		n += one(sources == perWorkload)

@@ -85,7 +85,7 @@ func TestAWorkloadIsKnownOnceEachSecretHasABaseline(t *testing.T) {
 		`{"trigger": "RestartNow"}, {"source": "a"}, {"source": "b"}, {"source": "c"}, {"source": "d"}`: 1,
 		`{"trigger": "RestartNow"}, {"source": "a"}, {"source": "b"}, {"source": "c"}`:                  0,
 	} {
-		p := shown[policy](t, `{"status": {"targets": [{"baselines": [`+baselines+`]}]}}`)
+		p := shown[policy](t, `{"status": {"targets": [{"internal": {"baselines": [`+baselines+`]}}]}}`)
 		if got := p.known(); got != want {
 			t.Errorf("known %d, want %d: %s", got, want, baselines)
 		}

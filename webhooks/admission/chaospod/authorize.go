@@ -28,7 +28,7 @@ func newAuthorizer(reviewer authorization.Reviewer, policy authorization.Policy)
 		Needs:    func(obj *chaosv1.ChaosPod, namespace string) []authorization.Need { return needs(&obj.Spec, namespace) },
 		Digest:   func(obj *chaosv1.ChaosPod) string { return approval.ChaosPodDigest(&obj.Spec) },
 		Starts:   starts,
-		Commands: []string{chaosv1.RunNowAnnotation, chaosv1.ResumeAnnotation},
+		Commands: []string{chaosv1.RunNowAnnotation, chaosv1.RetryAnnotation},
 	}}
 }
 

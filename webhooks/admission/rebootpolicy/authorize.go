@@ -30,7 +30,7 @@ func newAuthorizer(reviewer authorization.Reviewer, policy authorization.Policy)
 		},
 		Digest:   func(obj *autorebootv1.RebootPolicy) string { return approval.RebootPolicyDigest(&obj.Spec) },
 		Starts:   starts,
-		Commands: []string{autorebootv1.RestartNowAnnotation, autorebootv1.ResumeAnnotation},
+		Commands: []string{autorebootv1.RestartNowAnnotation, autorebootv1.RetryAnnotation},
 	}}
 }
 

@@ -186,7 +186,7 @@ func TestAPolicyDoesOnlyWhatItsWriterMay(t *testing.T) {
 		"update of when, with the rights":              {user: bea, obj: restarting("api", daily), old: stored, approver: bea},
 		"restart-now, without":                         {user: eve, obj: restarting("api", note(autorebootv1.RestartNowAnnotation, "1")), old: stored, refused: []string{first}},
 		"restart-now, with the rights":                 {user: bea, obj: restarting("api", note(autorebootv1.RestartNowAnnotation, "1")), old: stored, approver: bea},
-		"resume, without":                              {user: eve, obj: restarting("api", note(autorebootv1.ResumeAnnotation, "1")), old: stored, refused: []string{first}},
+		"resume, without":                              {user: eve, obj: restarting("api", note(autorebootv1.RetryAnnotation, "1")), old: stored, refused: []string{first}},
 		"restart-now again, without":                   {user: eve, obj: restarting("api", note(autorebootv1.RestartNowAnnotation, "2")), old: restarting("api", byAnn, note(autorebootv1.RestartNowAnnotation, "1")), refused: []string{first}},
 		"restart-now that is there already":            {user: eve, obj: restarting("api", note(autorebootv1.RestartNowAnnotation, "1"), labeled), old: restarting("api", byAnn, note(autorebootv1.RestartNowAnnotation, "1")), approver: ann},
 		"restart-now that is taken away":               {user: eve, obj: restarting("api"), old: restarting("api", byAnn, note(autorebootv1.RestartNowAnnotation, "1")), approver: ann},
