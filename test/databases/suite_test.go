@@ -4,9 +4,12 @@
 package databases
 
 import (
+	"io"
+	"log"
 	"os"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/fairlead-dev/fairlead/test/framework"
@@ -18,7 +21,10 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	logging.Disable() // of Redis: each write that fails is counted
+	logging.Disable() // each write that fails is counted
+	if err := mysql.SetLogger(log.New(io.Discard, "", 0)); err != nil {
+		panic(err)
+	}
 	os.Exit(tests.Main(m))
 }
 
