@@ -241,6 +241,7 @@ func (s *objectState) counts(p *restart.Pod) bool {
 type stableFingerprint struct {
 	stable, latest string
 	since          time.Time // of latest
+	counts         time.Time // since when stable counts
 }
 
 // calendarSpec is what a spec has about time, parsed once for each generation.
