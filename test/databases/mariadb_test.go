@@ -49,21 +49,21 @@ func (m *mariaDB) at() string { return m.address }
 func (m *mariaDB) data() string { return filepath.Join(m.folder, "data") }
 
 // install starts the server without data.
-func (m *mariaDB) install() {
+func (m *mariaDB) install(args ...string) {
 	m.Helper()
 	m.Must(os.RemoveAll(m.data()))
 	m.run("mariadb-install-db", "--no-defaults", "--datadir="+m.data(), "--auth-root-authentication-method=normal", "--skip-test-db",
-		"--innodb-log-file-size=8M")
-	m.start()
+		"--skip-name-resolve", "--innodb-log-file-size=8M")
+	m.start(args...)
 }
 
 // start returns once the server answers.
-func (m *mariaDB) start() {
+func (m *mariaDB) start(args ...string) {
 	m.Helper()
-	m.server = m.launch(syscall.SIGKILL, "mariadbd", "--no-defaults", "--datadir="+m.data(), "--socket="+m.socket(),
-		"--pid-file="+filepath.Join(m.folder, "pid"), "--bind-address="+m.local, "--server-id="+strconv.Itoa(m.id),
+	m.server = m.launch(syscall.SIGKILL, "mariadbd", append([]string{"--no-defaults", "--datadir=" + m.data(), "--socket=" + m.socket(),
+		"--pid-file=" + filepath.Join(m.folder, "pid"), "--bind-address=" + m.local, "--server-id=" + strconv.Itoa(m.id),
 		"--log-bin=binlog", "--log-slave-updates", "--skip-name-resolve", "--innodb-log-file-size=8M", "--innodb-buffer-pool-size=16M",
-		"--innodb-flush-log-at-trx-commit=2")
+		"--innodb-flush-log-at-trx-commit=2"}, args...)...)
 	m.Eventually(func() error {
 		m.Must(m.server.failure())
 		return m.reachable(m.Context())
@@ -96,7 +96,7 @@ func (m *mariaDB) takeOver(from member) {
 func (m *mariaDB) returnAsReplica(of member) {
 	m.Helper()
 	m.id += 2 // a replica skips what has its own id, and so what the server wrote before
-	m.install()
+	m.install("--read-only")
 	m.follow(of.(*mariaDB))
 }
 

@@ -16,7 +16,7 @@ import (
 )
 
 var (
-	tests = framework.NewTests(8)
+	tests = framework.NewTests(9)
 	open  = framework.Shared(openReplicas)
 )
 
