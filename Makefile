@@ -102,7 +102,7 @@ test-browser: build control-plane ## Open the pages of fairlead ui in Chromium, 
 	cd test/browser && $(GOTESTSUM) -ldflags=-w -count=1
 
 .PHONY: test-databases
-test-databases: build control-plane ## Fail PostgreSQL and Redis over under a client that writes, and print what it costs. Needs Linux, and Debian's postgresql and redis-server.
+test-databases: build control-plane ## Fail PostgreSQL, MariaDB and Redis over under a client that writes, and print what it costs. Needs Linux, and Debian's postgresql, mariadb-server and redis-server.
 	cd test/databases && go test $(GOFLAGS) -vet=off -ldflags=-w -count=1 -timeout 30m -v .
 
 .PHONY: test-reloader

@@ -130,7 +130,8 @@ func addressesOf(es *networkingv1.ExternalService) string {
 
 // stabilize has new addresses count only once they stayed for the failback delay of the ExternalService: ones
 // that flap must not restart workloads. Until then the previous ones count, which a new process takes from the
-// baselines.
+// baselines. So does a workload that was restarted since the previous ones counted: its pods are of what was the latest then,
+// and the failover that it was restarted for must not restart it again as a change of addresses.
 func (o *observation) stabilize(signal *restart.Signal, w *workload, failover *networkingv1.Failover) {
 	key := signal.Trigger + "/" + signal.Source
 	seen := o.state.stable[key]
@@ -142,22 +143,33 @@ func (o *observation) stabilize(signal *restart.Signal, w *workload, failover *n
 		delay = failover.FailbackDelay.Or(failbackDelay)
 	}
 	settlesAt := seen.since.Add(delay)
-	if !settlesAt.After(o.now) {
-		seen.stable = seen.latest
+	if !settlesAt.After(o.now) && seen.stable != seen.latest {
+		seen.stable, seen.counts = seen.latest, o.now
 	}
 	o.state.stable[key] = seen
-	stable := seen.stable
-	if stable == "" {
-		known, ok := o.baseline(w, signal.Trigger, signal.Source)
-		if !ok {
-			return // it becomes the baseline
-		}
-		stable = known
+	if seen.stable == seen.latest {
+		return
 	}
-	if stable != signal.Fingerprint {
-		signal.Fingerprint, signal.RequeueAt, signal.SettlesAt = stable, settlesAt, settlesAt
+	previous := seen.stable
+	if known, ok := o.baseline(w, signal.Trigger, signal.Source); ok && (previous == "" || o.isRestartedSince(w, seen.counts)) {
+		previous = known
+	}
+	if previous != "" && previous != signal.Fingerprint { // without any, they become the baseline
+		signal.Settling, signal.Fingerprint, signal.RequeueAt, signal.SettlesAt = signal.Fingerprint, previous, settlesAt, settlesAt
 		o.requeueAt(settlesAt)
 	}
+}
+
+// isRestartedSince reports whether a restart of a workload has ended since a time, or is in flight and began since then. The
+// times of the status are whole seconds.
+func (o *observation) isRestartedSince(w *workload, since time.Time) bool {
+	since = since.Truncate(time.Second)
+	if last := o.targetStatus(w).LastRestartTime; last != nil && !last.Time.Before(since) {
+		return true
+	}
+	return slices.ContainsFunc(o.policy.Status.InFlight, func(f autorebootv1.InFlightRestart) bool {
+		return f.UID == w.UID && f.StartTime != nil && !f.StartTime.Time.Before(since)
+	})
 }
 
 // fingerprintOf returns a hash of what is no secret.

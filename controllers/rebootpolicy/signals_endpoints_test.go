@@ -164,3 +164,85 @@ func TestAnExternalServiceThatIsMissingIsNoted(t *testing.T) {
 		t.Errorf("%s: %q", reason, messages)
 	}
 }
+
+// failOver has the second priority published instead of the first, or the first again.
+func (s *suite) failOver(to int32) {
+	s.Helper()
+	s.setStatus(func(st *networkingv1.ExternalServiceStatus) {
+		st.ActivePriority = ptr.To(to)
+		st.Conditions = []metav1.Condition{{Type: networkingv1.ConditionFailedOver, Status: metav1.ConditionFalse, Reason: "Preferred"}}
+		if to > 0 {
+			st.Conditions = []metav1.Condition{{Type: networkingv1.ConditionFailedOver, Status: metav1.ConditionTrue, Reason: networkingv1.ReasonPriorityUnhealthy}}
+		}
+	})
+}
+
+// restarts has a policy do what it does, in steps of some seconds, and demands so many restarts, each of which succeeds.
+func (s *suite) restarts(within time.Duration, want int) {
+	s.Helper()
+	for until := s.now.Add(within); s.now.Before(until); s.advance(5 * time.Second) {
+		s.reconcile()
+		if inFlight := s.object().Status.InFlight; len(inFlight) > 0 && inFlight[0].Phase == autorebootv1.PhaseRollingOut {
+			s.completeRollout("api")
+		}
+	}
+	if len(s.doer.done) != want || len(s.object().Status.InFlight) > 0 {
+		s.Errorf("did %q, want %d restarts that have ended: %+v", s.doer.done, want, s.object().Status)
+	}
+	s.doer.done = nil
+}
+
+const movesOrFailsOver = target + `triggers: [{name: moved, type: EndpointsChange, endpointsChange: {externalServiceName: db, events: [AddressesChanged, FailedOver]}}]
+debounce: {quietPeriod: 1s}
+cooldown: 0s
+verification: {soak: 10s}
+`
+
+// The addresses that a failover publishes count a minute later, when the restart for the failover is over.
+func TestAFailoverRestartsOnce(t *testing.T) {
+	for name, after := range map[string]func(*suite){
+		"in one process":         func(*suite) {},
+		"and the leader changes": (*suite).restart,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSuite(t, movesOrFailsOver, append(deployment("api", 1, nil), db())...)
+			s.restarts(2*time.Minute, 0)
+			s.failOver(1)
+			s.restarts(50*time.Second, 1)
+			after(s)
+			s.restarts(5*time.Minute, 0)
+			s.failOver(0) // no event but AddressesChanged
+			s.restarts(45*time.Second, 0)
+			s.restarts(5*time.Minute, 1)
+		})
+	}
+}
+
+// A restart that began before the latest change of addresses has not brought its pods there.
+func TestAMoveDuringARestartRestartsOnceMore(t *testing.T) {
+	s := newSuite(t, movesOrFailsOver, append(deployment("api", 1, nil), db())...)
+	s.restarts(2*time.Minute, 0)
+	s.failOver(1)
+	s.reconcile()
+	s.advance(2 * time.Second)
+	s.reconcile()
+	s.expectActions("Annotate api " + theRestart)
+	s.setStatus(func(st *networkingv1.ExternalServiceStatus) { st.Endpoints[1].Addresses[0] = healthyAt("192.0.2.3") })
+	s.restarts(45*time.Second, 0)
+	s.restarts(5*time.Minute, 1)
+}
+
+// A restart that waits is not forgotten because the addresses flap.
+func TestAMoveThatCountsIsOwedWhileTheAddressesFlap(t *testing.T) {
+	s := newSuite(t, movesOrFailsOver+`windows: [{name: night, cron: "0 2 * * *", duration: 1h}]`, append(deployment("api", 1, nil), db())...)
+	s.restarts(2*time.Minute, 0)
+	move := func(ip string) {
+		s.setStatus(func(st *networkingv1.ExternalServiceStatus) { st.Endpoints[0].Addresses[0] = healthyAt(ip) })
+	}
+	move("192.0.2.3")
+	s.restarts(2*time.Minute, 0)
+	s.expectCondition(autorebootv1.ConditionWaiting, "True OutsideWindow")
+	move("192.0.2.1")
+	s.restarts(30*time.Second, 0)
+	s.expectCondition(autorebootv1.ConditionWaiting, "True OutsideWindow")
+}

@@ -240,6 +240,7 @@ func (s *objectState) counts(p *restart.Pod) bool {
 type stableFingerprint struct {
 	stable, latest string
 	since          time.Time // of latest
+	counts         time.Time // since when stable counts
 }
 
 // calendarSpec holds the schedules and windows of a spec, parsed once per generation.

@@ -4,12 +4,15 @@
 package probe
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"runtime"
+	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -39,15 +42,81 @@ func BenchmarkHTTPProbe(b *testing.B) {
 
 // BenchmarkStepsProbe includes a server that reads and answers in the cheapest way, twice.
 func BenchmarkStepsProbe(b *testing.B) {
+	port, stop := listen(b, master())
+	defer stop()
+	benchmark(b, askingForRole(b), port)
+}
+
+func askingForRole(b *testing.B) Check {
+	b.Helper()
+	return stepping(b, `{tcpSocket: {steps: [{sendFrom: {prefix: 'AUTH ', secretKeyRef: {name: redis, key: password}, suffix: '\r\n'}, expect: +OK}, {send: 'ROLE\r\n', expect: master}]}}`, "s3cret")
+}
+
+// master answers in the cheapest way, one connection at a time.
+func master() func(net.Conn) {
 	buffer := make([]byte, 4096)
-	port, stop := listen(b, func(conn net.Conn) {
+	return func(conn net.Conn) {
 		for _, answer := range []string{"+OK\r\n", "$6\r\nmaster\r\n"} {
 			_, _ = conn.Read(buffer)
 			_, _ = io.WriteString(conn, answer)
 		}
-	})
-	defer stop()
-	benchmark(b, stepping(b, `{tcpSocket: {steps: [{sendFrom: {prefix: 'AUTH ', secretKeyRef: {name: redis, key: password}, suffix: '\r\n'}, expect: +OK}, {send: 'ROLE\r\n', expect: master}]}}`, "s3cret"), port)
+	}
+}
+
+// BenchmarkTwoThousandAddresses is a Prober in real time: 2,000 addresses, each of which is checked every 10 s. It includes the
+// server.
+func BenchmarkTwoThousandAddresses(b *testing.B) {
+	const addresses, warmUp, window = 2000, 10 * time.Second, 30 * time.Second
+	for name, side := range map[string]struct {
+		check Check
+		serve func(net.Conn)
+	}{
+		"TCP":   {standard, func(net.Conn) {}},
+		"steps": {askingForRole(b), master()},
+	} {
+		b.Run(name, func(b *testing.B) {
+			var served atomic.Int64
+			port, stop := listen(b, func(conn net.Conn) {
+				side.serve(conn)
+				served.Add(1)
+			})
+			defer stop()
+			w := &network{}
+			p := New(Options{Dial: func(ctx context.Context, to egress.Query) (net.Conn, error) {
+				to.IP = outside
+				return w.dial(ctx, to)
+			}})
+			targets := make([]Target, 0, addresses)
+			for i := range addresses {
+				targets = append(targets, Target{IP: ip(i), Port: port, Seed: &Seed{State: networkingv1.AddressHealthy}})
+			}
+			for i := 0; i < addresses; i += 5 {
+				p.Set(types.NamespacedName{Namespace: "shop", Name: fmt.Sprint("es-", i)}, side.check, targets[i:i+5])
+			}
+			ctx, cancel := context.WithCancel(b.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- p.Run(ctx) }()
+			for b.Loop() {
+				time.Sleep(warmUp)
+				began, count, used := time.Now(), served.Load(), processor()
+				time.Sleep(window)
+				took := time.Since(began).Seconds()
+				b.ReportMetric((processor()-used).Seconds()/took, "cores")
+				b.ReportMetric(float64(served.Load()-count)/took, "checks/s")
+			}
+			cancel()
+			if err := <-ended; err != nil {
+				b.Error(err)
+			}
+		})
+	}
+}
+
+// processor is the time of one that the process has used.
+func processor() time.Duration {
+	var used syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &used)
+	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
 // BenchmarkGRPCProbe includes grpc-go's server.
@@ -62,17 +131,14 @@ func benchmark(b *testing.B, c Check, port uint16) {
 	w := &network{}
 	a, q := checker{dial: w.dial}, newCheckPlan(&c)
 	at := dialTarget{Query: egress.Query{IP: outside, Port: port}}
-	var before, after syscall.Rusage
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &before)
+	before := processor()
 	b.ReportAllocs()
 	for b.Loop() {
 		if got := a.check(b.Context(), q, at, ample); got != connected {
 			b.Fatal(got.reason())
 		}
 	}
-	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &after)
-	used := after.Utime.Nano() - before.Utime.Nano() + after.Stime.Nano() - before.Stime.Nano()
-	b.ReportMetric(float64(used)/float64(b.N)/1000, "cpu-us/op")
+	b.ReportMetric(float64((processor()-before).Microseconds())/float64(b.N), "cpu-us/op")
 }
 
 // many sets 10,000 ExternalServices of 5 targets each.

@@ -28,15 +28,22 @@ const (
 type member interface {
 	at() string // its address outside
 	session(context.Context) (session, error)
-	// takeOver makes a replica the primary instead of another member.
-	takeOver(from member)
 	fail()
+	// promote makes a replica a primary. It returns once it accepts writes.
+	promote()
 	returnAsReplica(of member)
 	returnAsPrimary()
 	// checked counts the checks that it has answered.
 	checked() int64
 	// stored counts the writes that it has, from the first one given on.
 	stored(first int64) int64
+}
+
+// switcher is a member of a database whose primary becomes a replica while it runs.
+type switcher interface {
+	member
+	// takeOver makes a replica the primary instead of another member.
+	takeOver(from member)
 }
 
 // session is a connection of a client.

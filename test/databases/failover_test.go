@@ -39,9 +39,10 @@ type round struct {
 }
 
 var (
-	stopped  = round{"primary stopped, replica promoted", func(from, to member) { to.takeOver(from) }, func(from, to member) { from.returnAsReplica(to) }}
-	switches = round{"roles switched, both run", func(from, to member) { to.takeOver(from) }, func(member, member) {}}
-	killed   = round{"primary stopped, replica promoted", func(from, to member) { from.fail(); to.(*redisServer).promote() }, nil}
+	stopped = round{"primary stopped, replica promoted",
+		func(from, to member) { from.fail(); to.promote() }, func(from, to member) { from.returnAsReplica(to) }}
+	switches = round{"roles switched, both run",
+		func(from, to member) { to.(switcher).takeOver(from) }, func(member, member) {}}
 )
 
 func TestPostgreSQLFailsOver(t *testing.T) {
@@ -51,7 +52,12 @@ func TestPostgreSQLFailsOver(t *testing.T) {
 func TestRedisFailsOver(t *testing.T) {
 	failsOver(t, database{6379, `tcpSocket: {steps: [
 		{sendFrom: {prefix: 'AUTH ', secretKeyRef: {name: redis, key: password}, suffix: '\r\n'}, expect: +OK},
-		{send: 'ROLE\r\n', expect: master}]}`, (*suite).newRedisPair, []round{switches, switches, killed}})
+		{send: 'ROLE\r\n', expect: master}]}`, (*suite).newRedisPair, []round{switches, switches, stopped}})
+}
+
+// The checker is that of Percona's clustercheck: a port of its own, and any path.
+func TestMariaDBFailsOver(t *testing.T) {
+	failsOver(t, database{3306, `httpGet: {path: /, port: 9200}`, (*suite).newMariaDBPair, []round{switches, stopped, stopped}})
 }
 
 // figure is the cost of a failover.

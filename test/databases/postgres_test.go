@@ -7,14 +7,10 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
-	"sync"
-	"sync/atomic"
 	"syscall"
-	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -24,9 +20,9 @@ import (
 // postgres is a server with PostgreSQL, and beside it an endpoint that answers as Patroni does.
 type postgres struct {
 	host
-	data    string
-	server  *process
-	replies atomic.Int64 // of the endpoint, that PostgreSQL decided
+	checker
+	data   string
+	server *process
 }
 
 var _ member = (*postgres)(nil)
@@ -35,7 +31,11 @@ var _ member = (*postgres)(nil)
 func (s *suite) newPostgres() *postgres {
 	p := &postgres{host: s.newHost()}
 	p.data = filepath.Join(p.folder, "data")
-	p.servePatroni()
+	// The paths of the REST API of Patroni.
+	p.serve(&p.host, 8008, map[string]bool{"/primary": false, "/replica": true}, func(ctx context.Context) (bool, error) {
+		recovers, err := p.query(ctx, `SELECT pg_is_in_recovery()`)
+		return recovers == true, err
+	})
 	return p
 }
 
@@ -73,10 +73,9 @@ func (p *postgres) start() {
 // fail stops the server at once: it ends no session and writes no checkpoint.
 func (p *postgres) fail() { p.server.stop(syscall.SIGQUIT) }
 
-// takeOver stops the primary, and then promotes this standby. It returns once this accepts writes.
-func (p *postgres) takeOver(from member) {
+// promote returns once this standby accepts writes.
+func (p *postgres) promote() {
 	p.Helper()
-	from.fail()
 	p.run("pg_ctl", "promote", "--pgdata="+p.data, "--wait")
 }
 
@@ -92,9 +91,6 @@ func (p *postgres) returnAsReplica(of member) {
 
 // returnAsPrimary starts the server with the data that it had.
 func (p *postgres) returnAsPrimary() { p.start() }
-
-// checked counts the checks that a running server decided.
-func (p *postgres) checked() int64 { return p.replies.Load() }
 
 func (p *postgres) connect(ctx context.Context) (*pgx.Conn, error) {
 	config, err := pgx.ParseConfig(fmt.Sprintf("host=%s user=postgres dbname=postgres sslmode=disable", p.address))
@@ -159,31 +155,4 @@ func (p *postgres) session(ctx context.Context) (session, error) {
 		},
 		close: func() { _ = conn.Close(context.WithoutCancel(ctx)) },
 	}, nil
-}
-
-// servePatroni serves /primary and /replica as the REST API of Patroni does. It asks PostgreSQL at each request.
-func (p *postgres) servePatroni() {
-	local, err := externalnet.LocalPort(netip.MustParseAddrPort(p.address + ":8008"))
-	p.Must(err)
-	listener, err := net.Listen("tcp4", local.String())
-	p.Must(err)
-	wanted := map[string]bool{"/primary": false, "/replica": true}
-	handler := func(w http.ResponseWriter, r *http.Request) {
-		ctx, cancel := context.WithTimeout(r.Context(), 900*time.Millisecond)
-		defer cancel()
-		recovers, err := p.query(ctx, `SELECT pg_is_in_recovery()`)
-		if err == nil {
-			p.replies.Add(1)
-		}
-		if in, known := wanted[r.URL.Path]; err != nil || !known || recovers != in {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-	}
-	server := &http.Server{Handler: http.HandlerFunc(handler), ReadHeaderTimeout: time.Minute}
-	var work sync.WaitGroup
-	work.Go(func() { _ = server.Serve(listener) })
-	p.Cleanup(func() {
-		_ = server.Close()
-		work.Wait()
-	})
 }

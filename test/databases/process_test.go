@@ -17,17 +17,23 @@ import (
 	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
-// program returns the path of a program: the last in the folders where Debian has the servers, or the first in PATH.
+// folders are where Debian has servers that need not be in PATH.
+var folders = []string{"/usr/lib/postgresql/*/bin", "/usr/sbin"}
+
+// program returns the path of a program: the last one in the folders of servers, or the first in PATH.
 func (s *suite) program(name string) string {
 	s.Helper()
-	found, err := filepath.Glob("/usr/lib/postgresql/*/bin/" + name)
-	s.Must(err)
-	if len(found) > 0 {
-		return found[len(found)-1]
+	for _, folder := range folders {
+		found, err := filepath.Glob(filepath.Join(folder, name))
+		s.Must(err)
+		if len(found) > 0 {
+			return found[len(found)-1]
+		}
 	}
 	path, err := exec.LookPath(name)
 	if err != nil {
-		s.Fatalf("%s is neither in /usr/lib/postgresql/*/bin nor in PATH: install the Debian packages postgresql and redis-server", name)
+		s.Fatalf("%s is neither in %s nor in PATH: install the Debian packages postgresql, redis-server and mariadb-server",
+			name, strings.Join(folders, ", "))
 	}
 	return path
 }

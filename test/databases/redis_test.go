@@ -13,7 +13,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// password is that of the Redis servers.
+// password is that of the servers with Redis and MariaDB.
 const password = "correct-horse"
 
 // redisServer is a server with Redis.
@@ -22,7 +22,7 @@ type redisServer struct {
 	server *process
 }
 
-var _ member = (*redisServer)(nil)
+var _ switcher = (*redisServer)(nil)
 
 // newRedisPair starts a master and a replica.
 func (s *suite) newRedisPair() (master, replica member) {

@@ -4,21 +4,27 @@
 package databases
 
 import (
+	"io"
+	"log"
 	"os"
 	"testing"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
 
 var (
-	tests = framework.NewTests(8)
+	tests = framework.NewTests(9)
 	open  = framework.Shared(openReplicas)
 )
 
 func TestMain(m *testing.M) {
-	logging.Disable() // of Redis: each write that fails is counted
+	logging.Disable() // each write that fails is counted
+	if err := mysql.SetLogger(log.New(io.Discard, "", 0)); err != nil {
+		panic(err)
+	}
 	os.Exit(tests.Main(m))
 }
 

@@ -25,7 +25,7 @@ var noCommands = []string{"", "go", "json", "mermaid", "promql", "sql", "text"}
 var namespace = regexp.MustCompile(`\bnamespace: ?([a-z0-9-]+)`)
 
 // check returns why a block of another language than console does not do what a reader would do with it: build it as a
-// kustomization, give it to the operator as its configuration, merge it into what was applied last, or apply it, which is tried
+// kustomization, give it to the operator as its configuration, merge it into the last manifest, or apply it, which is tried
 // by a dry run at the API server.
 func (r *reader) check(s step) error {
 	switch {
@@ -51,7 +51,8 @@ func (r *reader) check(s step) error {
 	case kind == nil && fields["spec"] != nil:
 		r.write("last.yaml", r.last)
 		r.write(file, s.block)
-		return r.try("kubectl patch -f last.yaml --type=merge --dry-run=server --patch-file=%s", file)
+		return r.try("kubectl patch --local -f last.yaml --type=merge --patch-file=%s -o yaml > patched.yaml && "+
+			"kubectl apply --server-side --force-conflicts --dry-run=server -f patched.yaml", file)
 	case kind == nil || kind == "FairleadConfiguration":
 		text := s.block
 		if kind == nil {
@@ -67,6 +68,7 @@ func (r *reader) check(s step) error {
 			return err
 		}
 	}
+	r.last = s.block
 	r.write(file, s.block)
 	return r.try("kubectl apply --server-side --force-conflicts --dry-run=server -f %s", file)
 }

@@ -8,7 +8,7 @@
 // In a block of console, what follows "$ " is a command, with the lines of its heredoc, those after a backslash, and those of a
 // loop; what follows it is its output. A command that reads is repeated until it prints that. Where a block shows no output at
 // all, its commands must succeed. A block of YAML is a kustomization that must build, a configuration of the operator that must
-// load, a spec that must fit what was applied before, or objects that the API server must accept; the first line may name a file
+// load, a spec that must fit the manifest before it, or objects that the API server must accept; the first line may name a file
 // that later commands use. A comment such as
 //
 //	<!-- test: refuse 192.0.2.10:5432 -->

@@ -116,7 +116,7 @@ type reader struct {
 	page     string
 	programs string // the folder of fairlead and kubectl-fairlead
 	folder   string // the present folder: it has config, and what testdata has for the page
-	last     string // the manifest that was applied last
+	last     string // the last manifest, which was applied or tried
 }
 
 var shop = regexp.MustCompile(`\bshop\b`)

@@ -242,6 +242,16 @@ func (r *run) setBaselines(t *target, only *Signal) {
 	}
 }
 
+// settleBaselines has what is on its way be the baseline already: the pods of the restart that begins will have it, and once it
+// counts it must not restart them again.
+func (t *target) settleBaselines() {
+	for _, s := range t.signals {
+		if b := t.baseline(s); b != nil && s.Settling != "" && s.Unknown == "" {
+			b.Fingerprint = text.Truncate(s.Settling, maxFingerprint)
+		}
+	}
+}
+
 // dropAnswers forgets that the checks of the triggers of a restart have succeeded: what the restart does not heal is not
 // restarted for again.
 func (r *run) dropAnswers(t *target, f *autorebootv1.InFlightRestart) {

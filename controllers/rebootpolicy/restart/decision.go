@@ -182,8 +182,10 @@ type Signal struct {
 	// Deadline is when the trigger gives up on a restart that has not started; zero for never. What
 	// it saw becomes the baseline then.
 	Deadline time.Time
-	// SettlesAt is when what changed counts if it stays until then; zero where nothing is on its way.
+	// SettlesAt is when what changed counts if it stays until then; zero where nothing is on its way. Settling is the
+	// Fingerprint of that: the pods of a restart that begins before have it.
 	SettlesAt time.Time
+	Settling  string
 	// RequeueAt is when a signal without memory may fire by the mere passing of time; zero for never.
 	RequeueAt time.Time
 }

@@ -169,6 +169,7 @@ func (r *run) plan(t *target, _ occurrence) {
 	t.Pending = nil
 	t.LastRestartID = f.ID
 	r.setBaselines(t, nil)
+	t.settleBaselines()
 	// Restarts that the limit does not count any more are dropped now: to drop them earlier would be a write of its
 	// own.
 	t.RecentRestartTimes = append(slices.DeleteFunc(slices.Clone(t.RecentRestartTimes),
