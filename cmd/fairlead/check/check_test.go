@@ -320,7 +320,7 @@ func TestASoundInstallationOfOtherNamesPasses(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if err := report.WriteJSON(&out); err != nil {
+	if err := json.NewEncoder(&out).Encode(report.Document()); err != nil {
 		t.Fatal(err)
 	}
 	var decoded struct {

@@ -4,7 +4,6 @@
 package check
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -84,20 +83,20 @@ func (r Report) Count(status Status) int {
 // formatVersion changes when a field of the JSON changes its meaning or goes away.
 const formatVersion = 1
 
-// WriteJSON writes the report as JSON.
-func (r Report) WriteJSON(to io.Writer) error {
+// Document is a Report as it is printed for programs.
+type Document struct {
+	Version int            `json:"version"`
+	Summary map[Status]int `json:"summary"`
+	Report
+}
+
+// Document returns the report with how many results have each status.
+func (r Report) Document() Document {
 	summary := map[Status]int{}
 	for _, status := range []Status{OK, Warning, Failed, Unchecked, Skipped} {
 		summary[status] = r.Count(status)
 	}
-	encoder := json.NewEncoder(to)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(struct {
-		Version int            `json:"version"`
-		Summary map[Status]int `json:"summary"`
-		Report
-	}{formatVersion, summary, r})
+	return Document{formatVersion, summary, r}
 }
 
 // WriteText writes a line for each result, and one that counts them.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -119,6 +120,8 @@ func summary(o *Object) string {
 		return fmt.Sprintf("Its state is not known: %s.", o.Said)
 	case IsWorkload(o.Kind):
 		return fmt.Sprintf("It has %s.", o.Said)
+	case !kindOf(o.Kind).isOwned: // a pod, or what pods read
+		return strings.ToUpper(o.Said[:1]) + o.Said[1:] + "."
 	case o.Health == Unknown:
 		return fmt.Sprintf("Its state is not known (%s).", o.Said)
 	}
@@ -209,6 +212,12 @@ func (e *explainer) details(o *Object, depth int) []Finding {
 		return e.clusterPolicy(o)
 	case ChaosPod:
 		return e.chaosPod(o, depth)
+	case Secret, ConfigMap:
+		return e.readers(o, depth)
+	case Pod:
+		if pod, is := o.Source.(*corev1.Pod); is {
+			return e.pod(o, pod, depth)
+		}
 	}
 	return append(e.workload(o, depth), e.notTaken(o)...)
 }

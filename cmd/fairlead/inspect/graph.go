@@ -202,6 +202,8 @@ func (r Relation) inverse() string {
 		return "pods killed by"
 	case roleDeclares:
 		return "needed by"
+	case roleReads:
+		return "read by"
 	}
 	return r.Role + " of" // a gate or a trigger
 }
@@ -237,7 +239,4 @@ func (g *Graph) relatePolicy(o *Object, policy *autorebootv1.RebootPolicy) {
 }
 
 // IsWorkload reports whether a kind is one of workloads.
-func IsWorkload(kind string) bool {
-	k := kindOf(kind)
-	return k.Kind != "" && !k.isOwned
-}
+func IsWorkload(kind string) bool { return kindOf(kind).isWorkload }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -40,6 +41,8 @@ type kind struct {
 	object  func() client.Object
 	list    func() client.ObjectList
 	isOwned bool // by Fairlead
+	// isWorkload kinds have a pod template.
+	isWorkload bool
 	// ofCluster kinds have no namespace.
 	ofCluster bool
 	// selector limits what is listed; nil for all.
@@ -49,22 +52,22 @@ type kind struct {
 var kinds = append([]kind{
 	{ExternalService, "externalservices", []string{"extsvc"}, networkingv1.GroupVersion,
 		func() client.Object { return &networkingv1.ExternalService{} },
-		func() client.ObjectList { return &networkingv1.ExternalServiceList{} }, true, false, nil},
+		func() client.ObjectList { return &networkingv1.ExternalServiceList{} }, true, false, false, nil},
 	{ClusterRebootPolicy, "clusterrebootpolicies", []string{"crbp"}, autorebootv1.GroupVersion,
 		func() client.Object { return &autorebootv1.ClusterRebootPolicy{} },
-		func() client.ObjectList { return &autorebootv1.ClusterRebootPolicyList{} }, true, true, nil},
+		func() client.ObjectList { return &autorebootv1.ClusterRebootPolicyList{} }, true, false, true, nil},
 	{RebootPolicy, "rebootpolicies", []string{"rbp"}, autorebootv1.GroupVersion,
 		func() client.Object { return &autorebootv1.RebootPolicy{} },
-		func() client.ObjectList { return &autorebootv1.RebootPolicyList{} }, true, false, nil},
+		func() client.ObjectList { return &autorebootv1.RebootPolicyList{} }, true, false, false, nil},
 	{ChaosPod, "chaospods", []string{"chp"}, chaosv1.GroupVersion,
-		func() client.Object { return &chaosv1.ChaosPod{} }, func() client.ObjectList { return &chaosv1.ChaosPodList{} }, true, false, nil},
+		func() client.Object { return &chaosv1.ChaosPod{} }, func() client.ObjectList { return &chaosv1.ChaosPodList{} }, true, false, false, nil},
 }, workloads()...)
 
 func workloads() (all []kind) {
 	for _, row := range workloadkinds.Known {
 		all = append(all, kind{
 			Kind: row.Kind, resource: row.Name().Resource(), short: []string{row.Short}, group: row.GroupVersion(), object: row.Object,
-			list: func() client.ObjectList { _, list := row.New(); return list },
+			list: func() client.ObjectList { _, list := row.New(); return list }, isWorkload: true,
 		})
 	}
 	return all
@@ -87,28 +90,44 @@ func (k kind) isOptional() bool { return k.Kind == Rollout }
 // Secret is a kind whose metadata alone is read, and only for Secrets that another object names.
 const Secret = "Secret"
 
-var secrets = kind{
-	Kind: Secret, resource: "secrets", group: corev1.SchemeGroupVersion,
-	object: func() client.Object {
-		return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: Secret}}
-	},
-	list: func() client.ObjectList {
-		return &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: Secret + "List"}}
-	},
-}
+var secrets = metadataOf(Secret, "secrets", corev1.SchemeGroupVersion)
 
 // ConfigMap is a kind that is read only where it is named.
 const ConfigMap = "ConfigMap"
 
-var configMaps = kind{Kind: ConfigMap, resource: "configmaps", short: []string{"cm"}, group: corev1.SchemeGroupVersion}
+var configMaps = metadataOf(ConfigMap, "configmaps", corev1.SchemeGroupVersion, "cm")
+
+// Pod is a kind that is read only where it is named.
+const Pod = "Pod"
+
+var pods = kind{
+	Kind: Pod, resource: "pods", short: []string{"po"}, group: corev1.SchemeGroupVersion,
+	object: func() client.Object { return &corev1.Pod{} }, list: func() client.ObjectList { return &corev1.PodList{} },
+}
+
+// replicaSets are between pods and their workloads.
+var replicaSets = metadataOf("ReplicaSet", "replicasets", appsv1.SchemeGroupVersion)
+
+// metadataOf returns a kind of which metadata alone is read.
+func metadataOf(name, resource string, group schema.GroupVersion, short ...string) kind {
+	of := func(name string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: group.String(), Kind: name} }
+	return kind{
+		Kind: name, resource: resource, short: short, group: group,
+		object: func() client.Object { return &metav1.PartialObjectMetadata{TypeMeta: of(name)} },
+		list:   func() client.ObjectList { return &metav1.PartialObjectMetadataList{TypeMeta: of(name + "List")} },
+	}
+}
 
 // SecretProviderClass is a kind that is never read: what pods have mounted of one is in an external store.
 const SecretProviderClass = "SecretProviderClass"
 
 var secretProviderClasses = kind{Kind: SecretProviderClass, resource: "secretproviderclasses", group: secretsstore.GroupVersion}
 
-// sources lists the kinds that a pod template can refer to.
-var sources = []kind{secrets, configMaps, secretProviderClasses}
+// referred lists the kinds that a pod can refer to.
+var referred = []kind{secrets, configMaps, secretProviderClasses}
+
+// explained lists the kinds whose objects ReadWith reads.
+var explained = append(slices.Clone(kinds), secrets, configMaps, pods)
 
 // groupResource is the name of the resource, as in rights and of a CRD.
 func (k kind) groupResource() string {
@@ -117,7 +136,7 @@ func (k kind) groupResource() string {
 
 var kindsByName = func() map[string]kind {
 	byName := map[string]kind{}
-	for _, k := range slices.Concat(sources, kinds) {
+	for _, k := range append(slices.Concat(referred, kinds), pods) {
 		byName[k.Kind] = k
 	}
 	return byName
@@ -130,6 +149,14 @@ func kindOf(name string) kind { return kindsByName[name] }
 func Resource(kind string) schema.GroupResource {
 	k := kindOf(kind)
 	return schema.GroupResource{Group: k.group.Group, Resource: k.resource}
+}
+
+// GroupVersionKind returns the full name of a kind.
+func GroupVersionKind(kind string) schema.GroupVersionKind { return kindOf(kind).group.WithKind(kind) }
+
+// NameOf returns a kind as kubectl prints it before a name, such as rebootpolicy.autoreboot.fairlead.dev.
+func NameOf(kind string) string {
+	return schema.GroupKind{Group: kindOf(kind).group.Group, Kind: strings.ToLower(kind)}.String()
 }
 
 // List returns an empty list of a kind.
@@ -153,25 +180,30 @@ func (k Key) String() string {
 // Argument is how a user names the object, without its namespace.
 func (k Key) Argument() string { return strings.ToLower(k.Kind) + "/" + k.Name }
 
-// ParseKey reads KIND/NAME. The kind is that of Fairlead or of a workload, in the singular, the plural or short, with or
+// ParseKey reads TYPE/NAME. The kind is that of Fairlead or of a workload, in the singular, the plural or short, with or
 // without its group.
 func ParseKey(argument, namespace string) (Key, error) {
 	return parseKey(argument, namespace, "externalservice/billing-db", kinds)
 }
 
-// ParseSource reads KIND/NAME of a ConfigMap, Secret or SecretProviderClass.
+// ParseSource reads TYPE/NAME of a ConfigMap, Secret or SecretProviderClass.
 func ParseSource(argument, namespace string) (Key, error) {
-	return parseKey(argument, namespace, "secret/db-login", sources)
+	return parseKey(argument, namespace, "secret/db-login", referred)
+}
+
+// ParseExplained reads TYPE/NAME of what ReadWith reads: what ParseKey reads, a ConfigMap, a Secret or a Pod.
+func ParseExplained(argument, namespace string) (Key, error) {
+	return parseKey(argument, namespace, "deployment/web", explained)
 }
 
 func parseKey(argument, namespace, example string, among []kind) (Key, error) {
 	word, name, found := strings.Cut(argument, "/")
 	if !found || name == "" || strings.Contains(name, "/") {
-		return Key{}, fmt.Errorf("%q is not KIND/NAME, such as %s", argument, example)
+		return Key{}, fmt.Errorf("%q is not TYPE/NAME, such as %s", argument, example)
 	}
 	kind, known := parseKind(word, among)
 	if !known {
-		return Key{}, fmt.Errorf("%q is no kind that is known here: use one of %s", word, strings.Join(namesOf(among), ", "))
+		return Key{}, fmt.Errorf("unknown kind %q: use one of %s", word, strings.Join(namesOf(among), ", "))
 	}
 	if kindOf(kind).ofCluster {
 		namespace = ""
@@ -181,7 +213,7 @@ func parseKey(argument, namespace, example string, among []kind) (Key, error) {
 
 // ParseKind reads a kind as ParseKey and ParseSource do.
 func ParseKind(word string) (kind string, known bool) {
-	return parseKind(word, slices.Concat(kinds, sources))
+	return parseKind(word, append(slices.Concat(kinds, referred), pods))
 }
 
 func parseKind(word string, among []kind) (kind string, known bool) {
@@ -199,7 +231,10 @@ func parseKind(word string, among []kind) (kind string, known bool) {
 func KindNames() []string { return namesOf(kinds) }
 
 // SourceNames are the kinds that ParseSource reads.
-func SourceNames() []string { return namesOf(sources) }
+func SourceNames() []string { return namesOf(referred) }
+
+// ExplainedNames are the kinds that ParseExplained reads.
+func ExplainedNames() []string { return namesOf(explained) }
 
 func namesOf(among []kind) (names []string) {
 	for _, k := range among {

@@ -234,9 +234,12 @@ func (g *Graph) leaderless(of Key) (lacking *Leader) {
 	return lacking
 }
 
+// aboutOperator is what the findings of Leaders are about.
+const aboutOperator = "operator"
+
 // finding returns that no replica leads.
 func (l *Leader) finding() Finding {
-	return Finding{About: "operator", Status: string(Failed), Since: l.Since, Message: l.Message,
+	return Finding{About: aboutOperator, Status: string(Failed), Since: l.Since, Message: l.Message,
 		Meaning: "What follows was recorded before, and no request by an annotation takes effect until a replica leads", Remedy: l.Remedy}
 }
 

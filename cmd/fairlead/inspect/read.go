@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -243,6 +244,12 @@ func ReadWith(ctx context.Context, from client.Reader, key Key) (*Graph, *Object
 	object, err := Get(ctx, from, key)
 	if err != nil {
 		return nil, nil, err
+	}
+	if pod, is := object.(*corev1.Pod); is {
+		return readWithWorkload(ctx, from, key, pod)
+	}
+	if key.Kind == Secret || key.Kind == ConfigMap {
+		return readWithReaders(ctx, from, key, object)
 	}
 	all, err := read(ctx, from, key.Namespace, besides(object))
 	if err != nil {

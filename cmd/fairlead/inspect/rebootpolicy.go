@@ -191,20 +191,25 @@ func (e *explainer) workload(o *Object, depth int) (found []Finding) {
 			}
 			continue
 		}
-		isOther := func(kind common.WorkloadKind, name string) bool { return string(kind) != o.Kind || name != o.Name }
-		ended := slices.IndexFunc(policy.Status.History, func(h v1.RestartRecord) bool {
-			return !isOther(common.KindOfGroup(h.Target.Group, h.Target.Kind), h.Target.Name)
-		})
-		targets := slices.DeleteFunc(slices.Clone(policy.Status.Targets), func(t v1.TargetStatus) bool { return isOther(t.Kind, t.Name) })
-		inFlight := slices.DeleteFunc(slices.Clone(policy.Status.InFlight), func(f v1.InFlightRestart) bool { return isOther(f.Kind, f.Name) })
-		of := slices.Concat(e.pending(r.Object, policy, targets, depth+1), e.inFlight(r.Object, inFlight))
-		if ended >= 0 {
-			of = append(of, e.restarted(r.Object, &policy.Status.History[ended]))
-		}
-		for i := range of {
-			of[i].About += " by RebootPolicy " + policy.Name
-		}
-		found = append(found, of...)
+		found = append(found, e.restarts(o, r.Object, policy, depth+1)...)
+	}
+	return found
+}
+
+// restarts are the findings of the restarts of one workload by a policy: what waits, what is in flight, and how the last one ended.
+func (e *explainer) restarts(o, by *Object, policy *v1.RebootPolicy, depth int) []Finding {
+	isOther := func(kind common.WorkloadKind, name string) bool { return string(kind) != o.Kind || name != o.Name }
+	ended := slices.IndexFunc(policy.Status.History, func(h v1.RestartRecord) bool {
+		return !isOther(common.KindOfGroup(h.Target.Group, h.Target.Kind), h.Target.Name)
+	})
+	targets := slices.DeleteFunc(slices.Clone(policy.Status.Targets), func(t v1.TargetStatus) bool { return isOther(t.Kind, t.Name) })
+	inFlight := slices.DeleteFunc(slices.Clone(policy.Status.InFlight), func(f v1.InFlightRestart) bool { return isOther(f.Kind, f.Name) })
+	found := slices.Concat(e.pending(by, policy, targets, depth), e.inFlight(by, inFlight))
+	if ended >= 0 {
+		found = append(found, e.restarted(by, &policy.Status.History[ended]))
+	}
+	for i := range found {
+		found[i].About += " by RebootPolicy " + policy.Name
 	}
 	return found
 }
