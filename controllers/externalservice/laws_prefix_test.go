@@ -386,7 +386,7 @@ func drawEdit(rt *rapid.T, spec *networkingv1.ExternalServiceSpec) {
 	case "endpoints":
 		e.Name = "w"
 	case "labels":
-		spec.Service = &networkingv1.ServiceTemplate{Type: ptr.Deref(spec.Service, networkingv1.ServiceTemplate{}).Type, Labels: map[string]common.LabelValue{"team": "db"}}
+		spec.Service = &networkingv1.ServiceTemplate{ClusterIP: ptr.Deref(spec.Service, networkingv1.ServiceTemplate{}).ClusterIP, Labels: map[string]common.LabelValue{"team": "db"}}
 	case "policy":
 		if spec.NetworkPolicy == nil {
 			spec.NetworkPolicy = limiting()

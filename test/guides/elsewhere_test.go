@@ -14,7 +14,7 @@ const (
 
 // wholePages are the pages without a block that is run here.
 var wholePages = map[string]string{
-	"CONTRIBUTING.md":          "targets of make, and one of them runs this test; test/repo looks them up",
+	"CONTRIBUTING.md":          "targets of make, one of which runs this test; test/repo looks them up",
 	"docs/guides/real-node.md": "takes root and minutes: make e2e runs it",
 	"docs/guides/uninstall.md": "test/install runs every block of it, and refuses one that it does not know",
 }

@@ -126,8 +126,8 @@ var secretProviderClasses = kind{Kind: SecretProviderClass, resource: "secretpro
 // referred lists the kinds that a pod can refer to.
 var referred = []kind{secrets, configMaps, secretProviderClasses}
 
-// explained lists the kinds whose objects ReadWith reads.
-var explained = append(slices.Clone(kinds), secrets, configMaps, pods)
+// explainedKinds lists the kinds whose objects ReadWith reads.
+var explainedKinds = append(slices.Clone(kinds), secrets, configMaps, pods)
 
 // groupResource is the name of the resource, as in rights and of a CRD.
 func (k kind) groupResource() string {
@@ -193,7 +193,7 @@ func ParseSource(argument, namespace string) (Key, error) {
 
 // ParseExplained reads TYPE/NAME of what ReadWith reads: what ParseKey reads, a ConfigMap, a Secret or a Pod.
 func ParseExplained(argument, namespace string) (Key, error) {
-	return parseKey(argument, namespace, "deployment/web", explained)
+	return parseKey(argument, namespace, "deployment/web", explainedKinds)
 }
 
 func parseKey(argument, namespace, example string, among []kind) (Key, error) {
@@ -234,7 +234,7 @@ func KindNames() []string { return namesOf(kinds) }
 func SourceNames() []string { return namesOf(referred) }
 
 // ExplainedNames are the kinds that ParseExplained reads.
-func ExplainedNames() []string { return namesOf(explained) }
+func ExplainedNames() []string { return namesOf(explainedKinds) }
 
 func namesOf(among []kind) (names []string) {
 	for _, k := range among {

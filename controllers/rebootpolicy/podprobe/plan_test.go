@@ -4,7 +4,6 @@
 package podprobe
 
 import (
-	"strings"
 	"testing"
 	"time"
 
