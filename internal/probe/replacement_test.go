@@ -91,6 +91,17 @@ func TestWhatNobodyUsesKeepsItsPace(t *testing.T) {
 	})
 }
 
+func TestAShorterUnhealthyIntervalStays(t *testing.T) {
+	runSuite(t, 0, Options{}, func(s *suite) {
+		check := every("5m", 2, 3)
+		check.UnhealthyInterval = time.Second
+		s.fail(syscall.ECONNREFUSED, ip(1))
+		s.Set(key("db"), check, []Target{inUse(1)})
+		s.advance(3 * time.Second)
+		s.wantProbesOf(1, "0s", "1s", "2s", "3s")
+	})
+}
+
 // Objects without number, whose address in use fails each time, have a server probed no more often than one object does.
 func TestADestinationOfManyObjectsKeepsItsPaceWhereAllNeedAReplacement(t *testing.T) {
 	runSuite(t, 0.5, Options{}, func(s *suite) {
