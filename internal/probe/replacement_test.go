@@ -61,7 +61,7 @@ func TestTheFirstFailureInUseHasUnhealthyTargetsProbedAtOnce(t *testing.T) {
 			t.Errorf("after three failures: %s, want UH", got)
 		}
 		s.advance(60 * time.Second)
-		s.wantProbesOf(1, "0s", "10s", "20s", "30s", "40s", "50s", "1m0s", "1m10s", "1m40s", "2m10s")
+		s.wantProbesOf(1, "0s", "10s", "20s", "30s", "40s", "50s", "1m0s", "1m10s", "1m20s", "1m50s")
 		s.wantProbesOf(2, "0s", "30s", "50s", "1m0s", "1m10s", "1m20s", "1m30s", "1m40s", "1m50s", "2m0s", "2m10s")
 	})
 }
