@@ -6,7 +6,8 @@ package common
 import "k8s.io/apimachinery/pkg/util/intstr"
 
 // Check defines how health is checked: of each address of an ExternalService, or of each pod of a RebootPolicy's
-// targets. Its members are those of a container's probe. If a default differs by kind, both are given.
+// targets. Its members are those of a container's probe, with times as durations. If a default differs by kind, both are
+// given.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.tcpSocket),has(self.httpGet),has(self.grpc)].exists_one(x,x)",message="set exactly one of tcpSocket, httpGet, grpc"
 // +kubebuilder:validation:XValidation:rule="!has(self.timeout) || !has(self.interval) || duration(self.timeout) <= duration(self.interval) || !self.timeout.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$') || !self.interval.matches('^([0-9]{1,5}(h|m|s|ms)){1,4}$')",message="timeout must not exceed interval"
@@ -192,12 +193,11 @@ type HTTPGetAction struct {
 	// +optional
 	Scheme *HTTPScheme `json:"scheme,omitempty"`
 
-	// host is the Host header. If it is absent, the DNS name that is connected to is sent, or the address. In a
-	// RebootPolicy at v1alpha1 it is the host to check instead of each pod.
+	// hostHeader is the Host header. If it is absent, the DNS name that is connected to is sent, or the address.
 	//
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
-	Host *string `json:"host,omitempty"`
+	HostHeader *string `json:"hostHeader,omitempty"`
 
 	// httpHeaders to send. They are stored as plain text: put no secret there.
 	//

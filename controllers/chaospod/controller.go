@@ -97,18 +97,6 @@ func Kinds() []client.Object {
 	}, workloadkinds.AppsObjects()...)
 }
 
-// metricNames of the requests of verification.probes. None has a label that a user chooses.
-func metricNames() probe.Names {
-	return probe.Names{
-		Results:  "fairlead_chaospod_probe_results_total",
-		Duration: "fairlead_chaospod_probe_duration_seconds",
-		Late:     "fairlead_chaospod_probe_late_total",
-		Suspect:  "fairlead_chaospod_probes_inconclusive",
-		Targets:  "fairlead_chaospod_probe_targets",
-		InFlight: "fairlead_chaospod_probes_in_flight",
-	}
-}
-
 // Controller reconciles ChaosPods.
 type Controller struct {
 	controller controller.Controller
@@ -130,7 +118,7 @@ func New(c cluster.Cluster, o Options) (*Controller, error) {
 	network := clientprobe.Network{Dial: o.Dial, Lookup: o.Lookup}
 	var sender *clientprobe.Sender
 	prober := probe.New(probe.Options{
-		Dial: network.DialUnapproved, Lookup: network.LookupAll, RequireThreshold: true, Group: clientprobe.Group, Names: metricNames(),
+		Dial: network.DialUnapproved, Lookup: network.LookupAll, RequireThreshold: true, Group: clientprobe.Group, Kind: "ChaosPod",
 		Reference: o.Reference, OnSuspect: o.OnSuspect, Workers: probeWorkers, Registerer: o.Registerer,
 		Notify: func(key types.NamespacedName) { sender.OnChange(key) },
 	})

@@ -115,6 +115,10 @@ func New(ctx context.Context, c cluster.Cluster, o Options) (*Controller, error)
 	reconciler := newReconciler(Reconciler{
 		Client: c.GetClient(), Live: c.GetAPIReader(), Secrets: c.GetAPIReader(),
 		Events: c.GetEventRecorder("fairlead-" + Name), Now: time.Now,
+		CachesNetworkPolicies: func(ctx context.Context) bool {
+			informer, err := c.GetCache().GetInformer(ctx, &netv1.NetworkPolicy{}, cache.BlockUntilSynced(false))
+			return err == nil && informer.HasSynced()
+		},
 		Resolution: tracker, Probes: prober, Policy: o.Policy, DrainPeriod: o.DrainPeriod,
 		Freeze: o.Freeze, WebhookExemptNamespaces: o.WebhookExemptNamespaces,
 	})
@@ -241,7 +245,7 @@ func watch(ctx context.Context, c cluster.Cluster, to controller.Controller, r *
 			func(_ context.Context, slice *discoveryv1.EndpointSlice) []reconcile.Request {
 				return requestsOf(slice)
 			})),
-		controller.Kind(c.GetCache(), &netv1.NetworkPolicy{}, handler.TypedEnqueueRequestsFromMapFunc(
+		controller.OptionalKind(c.GetCache(), &netv1.NetworkPolicy{}, handler.TypedEnqueueRequestsFromMapFunc(
 			func(_ context.Context, policy *netv1.NetworkPolicy) []reconcile.Request {
 				return requestsOfOwner(policy, "")
 			})),

@@ -71,7 +71,7 @@ func TestAddressesOfAFamilyThatTheServiceLacksDoNotCount(t *testing.T) {
 
 // The API server gives a headless Service both families wherever it runs, so that they say nothing.
 func TestAHeadlessServiceHasAllAddresses(t *testing.T) {
-	s := newSuite(t, strings.Replace(plain, "ports:", "service: {type: Headless}, ports:", 1))
+	s := newSuite(t, strings.Replace(plain, "ports:", "service: {clusterIP: None}, ports:", 1))
 	s.reconcileOnce()
 	s.serviceWith(corev1.IPv6Protocol)
 	s.reconcileOnce()

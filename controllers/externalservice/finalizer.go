@@ -199,7 +199,7 @@ func (r *Reconciler) orphanService(ctx context.Context, es *networkingv1.Externa
 		}
 	}
 	as := es.DeepCopy() // an edit of the type comes too late
-	as.Spec.Service.Type = ptr.To(publication.TypeOf(service))
+	as.Spec.Service.ClusterIP = publication.ClusterIP(publication.IsHeadless(service))
 	if err := r.apply(ctx, publication.Service(as, service.Spec.Ports).WithResourceVersion(service.ResourceVersion)); err != nil {
 		return fmt.Errorf("disown Service: %w", err)
 	}

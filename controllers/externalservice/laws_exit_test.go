@@ -53,7 +53,7 @@ var exits = map[string]func(*suite){
 	},
 	"another type, and orphaned": func(s *suite) {
 		s.edit(func(es *networkingv1.ExternalService) {
-			es.Spec.Service = &networkingv1.ServiceTemplate{Type: ptr.To(networkingv1.ServiceHeadless)}
+			es.Spec.Service = &networkingv1.ServiceTemplate{ClusterIP: ptr.To(networkingv1.ClusterIPNone)}
 			es.Spec.DeletionPolicy = ptr.To(networkingv1.DeletionOrphan)
 		})
 		s.deleteIfThere()

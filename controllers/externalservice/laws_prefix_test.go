@@ -406,7 +406,7 @@ func TestLawEveryPrefixOfTheWritesIsSafe(t *testing.T) {
 	checkLaw(t, func(rt *rapid.T) {
 		before := drawPrefixSpec(rt)
 		if rapid.IntRange(0, 3).Draw(rt, "type") == 0 {
-			before.Service = &networkingv1.ServiceTemplate{Type: new(networkingv1.ServiceHeadless)}
+			before.Service = &networkingv1.ServiceTemplate{ClusterIP: publication.ClusterIP(true)}
 		}
 		after := before.DeepCopy()
 		for range rapid.IntRange(1, 3).Draw(rt, "edits") {
@@ -427,14 +427,13 @@ func TestLawEveryPrefixOfTheWritesIsSafe(t *testing.T) {
 // The type changes in place: whatever refuses it, and wherever a process ends, there is a Service, and it is in the end what the
 // spec says. Only between the two types it is neither.
 func TestTheTypeOfAServiceChangesInPlace(t *testing.T) {
-	spec := func(of networkingv1.ServiceType) *networkingv1.ExternalServiceSpec {
+	spec := func(isHeadless bool) *networkingv1.ExternalServiceSpec {
 		s := manyPorts(networkingv1.ServicePort{Name: "sql", Port: 5432})
-		s.Service = &networkingv1.ServiceTemplate{Type: &of}
+		s.Service = &networkingv1.ServiceTemplate{ClusterIP: publication.ClusterIP(isHeadless)}
 		return s
 	}
-	both := []networkingv1.ServiceType{networkingv1.ServiceClusterIP, networkingv1.ServiceHeadless}
-	for i, from := range both {
-		to := both[1-i]
+	for _, to := range []bool{false, true} { // headless
+		from := !to
 		run := func(what string, k int, refuse func(*route, string) error, stays bool) {
 			r := newRoute(t, spec(from))
 			before := mustService(r.suite)
@@ -452,13 +451,13 @@ func TestTheTypeOfAServiceChangesInPlace(t *testing.T) {
 			}
 			isAsBefore := func(when string) {
 				if is := mustService(r.suite); is.Spec.ClusterIP != before.Spec.ClusterIP || r.reach().String() != r.before.String() {
-					t.Errorf("%s to %s, %s, %s: the Service is %+v, clients reach %.200s", from, to, what, when, is.Spec, r.reach())
+					t.Errorf("headless %t to %t, %s, %s: the Service is %+v, clients reach %.200s", from, to, what, when, is.Spec, r.reach())
 				}
 			}
 			if stays {
 				isAsBefore("refused")
 				if _, reason, message := r.ready(); reason != networkingv1.ReasonWriteRefused || !strings.Contains(message, "is frozen") {
-					t.Errorf("%s to %s, %s: Ready is %s: %s", from, to, what, reason, message)
+					t.Errorf("headless %t to %t, %s: Ready is %s: %s", from, to, what, reason, message)
 				}
 				r.edited(spec(from))
 				r.rest()
@@ -469,8 +468,8 @@ func TestTheTypeOfAServiceChangesInPlace(t *testing.T) {
 			r.left, r.refuse = -1, all
 			r.rest()
 			is := mustService(r.suite)
-			if publication.TypeOf(is) != to || is.Spec.Type != corev1.ServiceTypeClusterIP || (is.UID != before.UID) != strings.HasPrefix(what, "no ExternalName") {
-				t.Errorf("%s to %s, %s: in the end the Service %s is %+v, and was %s", from, to, what, is.UID, is.Spec, before.UID)
+			if publication.IsHeadless(is) != to || is.Spec.Type != corev1.ServiceTypeClusterIP || (is.UID != before.UID) != strings.HasPrefix(what, "no ExternalName") {
+				t.Errorf("headless %t to %t, %s: in the end the Service %s is %+v, and was %s", from, to, what, is.UID, is.Spec, before.UID)
 			}
 		}
 		frozen := apierrors.NewForbidden(schema.GroupResource{Resource: "services"}, "db", errors.New("the namespace is frozen"))
@@ -491,7 +490,7 @@ func TestTheTypeOfAServiceChangesInPlace(t *testing.T) {
 		run("creation is refused", -1, refuse("create Service", frozen), true)
 		run("no ExternalName is let in", -1, refuse("patch Service", frozen), false)
 		run("the new type is refused", -1, func(r *route, write string) error {
-			if strings.HasPrefix(write, "apply Service") && publication.TypeOf(&r.applied) == to {
+			if strings.HasPrefix(write, "apply Service") && publication.IsHeadless(&r.applied) == to {
 				return frozen
 			}
 			return nil

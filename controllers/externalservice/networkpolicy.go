@@ -28,11 +28,20 @@ var errForeignNetworkPolicy = errors.New("a NetworkPolicy of this name exists th
 // errNotAllowed means that a slice waits for the NetworkPolicy. The error of the NetworkPolicy has the cause.
 var errNotAllowed = errors.New("the NetworkPolicy does not allow all of its addresses yet")
 
-// networkPolicyOf returns the NetworkPolicy of an object, or nil. It belongs to the cache and must not be changed.
+// networkPolicyOf returns the NetworkPolicy of an object, or nil. It belongs to the cache and must not be changed. Where the
+// cache has none, since the operator may not list them, it is read for an object that is to have one, so that the error is in
+// the words of the API server.
 func (r *Reconciler) networkPolicyOf(ctx context.Context, es *networkingv1.ExternalService) (*netv1.NetworkPolicy, error) {
+	from := client.Reader(r.Client)
+	if r.CachesNetworkPolicies != nil && !r.CachesNetworkPolicies(ctx) {
+		if es.Spec.NetworkPolicy == nil {
+			return nil, nil
+		}
+		from = r.Live
+	}
 	policy := &netv1.NetworkPolicy{}
 	key := client.ObjectKey{Namespace: es.Namespace, Name: rules.NetworkPolicyName(es.Name)}
-	err := r.Client.Get(ctx, key, policy, client.UnsafeDisableDeepCopy)
+	err := from.Get(ctx, key, policy, client.UnsafeDisableDeepCopy)
 	switch {
 	case apierrors.IsNotFound(err):
 		return nil, nil

@@ -4,6 +4,7 @@
 package externalservice
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"maps"
@@ -267,5 +268,49 @@ func TestTheNetworkPolicyStaysUntilTheServiceIsGone(t *testing.T) {
 	s.wantAllows("no NetworkPolicy")
 	if err := s.store.Get(t.Context(), objectKey, &corev1.Service{}); !apierrors.IsNotFound(err) {
 		t.Errorf("the Service: %v", err)
+	}
+}
+
+// forbidding is an API server that lets NetworkPolicies be read by nobody.
+type forbidding struct{ client.Reader }
+
+func (f forbidding) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {
+	if _, is := o.(*netv1.NetworkPolicy); is {
+		return apierrors.NewForbidden(netv1.Resource("networkpolicies"), key.Name, errors.New(`User "fairlead" cannot get resource "networkpolicies"`))
+	}
+	return f.Reader.Get(ctx, key, o, options...)
+}
+
+// An operator that was upgraded without its role must not stop what worked before.
+func TestWithoutTheRightToNetworkPoliciesOnlyWhatNeedsOneWaits(t *testing.T) {
+	for name, test := range map[string]struct{ spec, published, ready string }{
+		"none":      {strings.Replace(limited, "networkPolicy: {podSelector: {matchLabels: {app: web}}}, ", "", 1), "192.0.2.1+", "True Published"},
+		"one":       {limited, "", "False WriteRefused"},
+		"a dry run": {strings.Replace(limited, "networkPolicy: {", "networkPolicy: {dryRun: true, ", 1), "192.0.2.1+", "False WriteRefused"},
+		"suspended": {strings.Replace(limited, "{ports", "{suspend: true, ports", 1), "", "False WriteRefused"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSuite(t, test.spec)
+			granted := false
+			s.CachesNetworkPolicies = func(context.Context) bool { return granted }
+			s.Live = forbidding{s.store}
+			s.reconcileOnce()
+			s.reconcileOnce()
+			s.wantPublished(test.published)
+			s.wantAllows("no NetworkPolicy")
+			s.wantCondition("Ready", test.ready)
+			if _, _, message := s.ready(); test.ready != "True Published" && !strings.Contains(message, `networkpolicies.networking.k8s.io "db-egress" is forbidden: User "fairlead" cannot get resource "networkpolicies"`) {
+				t.Errorf("Ready does not say what is missing: %s", message)
+			}
+			s.Live = s.store // the right is granted, and the cache has not noticed yet
+			s.advance(time.Minute)
+			s.settle()
+			if name == "one" {
+				s.wantPublished("192.0.2.1+")
+				s.wantAllows("192.0.2.1/32:TCP5432")
+			}
+			granted = true
+			s.reconcileUnchanged("the cache has them")
+		})
 	}
 }

@@ -78,7 +78,7 @@ func (r *Reconciler) observeEndpoints(
 	if o.IsPolicyUnsynced {
 		return o // addresses that are denied until the policy has synced would lose their health
 	}
-	if !r.check(ctx, es, &o, previous) {
+	if !r.check(ctx, es, &o, state.failover.Active, previous) {
 		r.keepHealth(es, current, edited, &o, state)
 		return o
 	}
@@ -92,9 +92,10 @@ func (r *Reconciler) observeEndpoints(
 	return o
 }
 
-// check has the addresses checked, and sets the health of each. It is false where a Secret is lacking that the check needs.
+// check has the addresses checked, and sets the health of each. active is the priority that is published, or nil. It is false
+// where a Secret is lacking that the check needs.
 func (r *Reconciler) check(
-	ctx context.Context, es *networkingv1.ExternalService, o *failover.Observation, previous *endpoints.Previous,
+	ctx context.Context, es *networkingv1.ExternalService, o *failover.Observation, active *int32, previous *endpoints.Previous,
 ) bool {
 	h, at := es.Spec.HealthCheck, field.NewPath("healthCheck")
 	if slices.Contains(r.WebhookExemptNamespaces, es.Namespace) && slices.ContainsFunc(rules.CheckSecrets(at, &h.Check), isCredential) {
@@ -107,7 +108,7 @@ func (r *Reconciler) check(
 		Check: h.Check, UnhealthyInterval: h.UnhealthyInterval.Or(0), JitterPercent: int(*h.JitterPercent), Secrets: content.Secrets,
 	}
 	if content.Problem == "" {
-		setTargets(r.Probes, client.ObjectKeyFromObject(es), how, o.Endpoints, previous, r.Now())
+		setTargets(r.Probes, client.ObjectKeyFromObject(es), how, o.Endpoints, active, previous, r.Now())
 		// A Secret that was rotated is found by the first check that fails, before more of them decide.
 		content = r.secrets.Of(ctx, es.Namespace, at, &h.Check, lastFailure(o.Endpoints))
 	}
@@ -117,7 +118,7 @@ func (r *Reconciler) check(
 	}
 	if !content.Equal(&how.Secrets) {
 		how.Secrets = content.Secrets
-		setTargets(r.Probes, client.ObjectKeyFromObject(es), how, o.Endpoints, previous, r.Now())
+		setTargets(r.Probes, client.ObjectKeyFromObject(es), how, o.Endpoints, active, previous, r.Now())
 	}
 	return true
 }
@@ -149,15 +150,17 @@ func inheritsSuspicion(es *networkingv1.ExternalService, all []endpoints.Endpoin
 	return true
 }
 
-// setTargets has the addresses checked, and sets the health of each. Addresses that are new to the prober
-// begin with that of the previous state.
+// setTargets has the addresses checked, and sets the health of each. Clients use those of the active priority. Addresses that
+// are new to the prober begin with the health of the previous state.
 func setTargets(
-	probes Probes, key types.NamespacedName, how probe.Check, all []endpoints.Endpoint, previous *endpoints.Previous, now time.Time,
+	probes Probes, key types.NamespacedName, how probe.Check, all []endpoints.Endpoint, active *int32, previous *endpoints.Previous,
+	now time.Time,
 ) {
 	var targets []probe.Target
 	for e, a := range endpoints.Active(all) {
 		target := probe.Target{
 			IP: a.IP, Port: a.Ports.ProbePort, Host: e.DefaultHost(), Authorized: e.IsApproved,
+			InUse: active != nil && e.Priority == *active,
 		}
 		if previous != nil {
 			target.Seed = previous.HealthSeed(e, a, how.UsesHost())

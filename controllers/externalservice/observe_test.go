@@ -148,3 +148,27 @@ func TestAPortThatIsNotPublishedIsCheckedAndJudgedByThePolicy(t *testing.T) {
 		t.Error("the check names the slices")
 	}
 }
+
+func TestThePriorityThatIsPublishedIsInUse(t *testing.T) {
+	s := newHealthySuite(t, tiered, both)
+	inUse := func() (all []string) {
+		for _, target := range s.health.targets {
+			if target.InUse {
+				all = append(all, target.IP.String())
+			}
+		}
+		return all
+	}
+	s.reconcileOnce() // its slices have come
+	if got := inUse(); !slices.Equal(got, []string{"192.0.2.1"}) {
+		t.Errorf("in use are %v", got)
+	}
+	s.health.setHealth("a", "192.0.2.1", down)
+	s.reconcileOnce()
+	s.wantPublished("198.51.100.1+")
+	s.restart() // another process knows the priority by slices and status
+	s.reconcileOnce()
+	if got := inUse(); !slices.Equal(got, []string{"198.51.100.1"}) {
+		t.Errorf("after a failover, in use are %v", got)
+	}
+}

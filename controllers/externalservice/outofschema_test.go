@@ -19,8 +19,8 @@ func TestWhatTheSchemaRefusesPublishesNothingNew(t *testing.T) {
 	type spec = networkingv1.ExternalServiceSpec
 	for name, change := range map[string]func(*spec){
 		"another state": func(s *spec) { s.Endpoints[0].State = ptr.To(networkingv1.EndpointState("Other")) },
-		"another type": func(s *spec) {
-			s.Service = &networkingv1.ServiceTemplate{Type: ptr.To(networkingv1.ServiceType("Other"))}
+		"another cluster IP": func(s *spec) {
+			s.Service = &networkingv1.ServiceTemplate{ClusterIP: ptr.To(networkingv1.ServiceClusterIP("10.0.0.9"))}
 		},
 		"no address":            func(s *spec) { s.Endpoints[0].Addresses = nil },
 		"an address that is no": func(s *spec) { s.Endpoints[0].Addresses = []networkingv1.IPAddress{"db", "192.0.2.300"} },

@@ -122,8 +122,8 @@ type reconciliation struct {
 	current          []*discoveryv1.EndpointSlice
 	// foreign are the names of EndpointSlices of others.
 	foreign []string
-	// policy is the NetworkPolicy as it is, or nil. isNetworkPolicyRefused means that it could not be written, and isStale that
-	// the cache lacks writes of this process.
+	// policy is the NetworkPolicy as it is, or nil. isNetworkPolicyRefused means that it could not be read or written, and
+	// isStale that the cache lacks writes of this process.
 	policy                 *netv1.NetworkPolicy
 	isNetworkPolicyRefused bool
 	isStale                bool
@@ -167,7 +167,8 @@ func (r *Reconciler) newReconciliation(
 		return nil, err
 	}
 	if of.policy, err = r.networkPolicyOf(ctx, es); err != nil {
-		return nil, err
+		of.refusals.add(err)
+		of.isNetworkPolicyRefused = true
 	}
 	if of.found.ours {
 		of.state.families, of.stands = endpoints.FamiliesOf(of.service), of.service.Spec.Ports
@@ -348,14 +349,12 @@ func (r *Reconciler) reconcileSuspended(
 	if err != nil {
 		return reconcile.Result{}, err
 	}
-	policy, err := r.networkPolicyOf(ctx, es)
-	if err != nil {
-		return reconcile.Result{}, err
-	}
+	policy, unread := r.networkPolicyOf(ctx, es)
 	if state.cacheStale(current, policy, r.Now()) {
 		return reconcile.Result{RequeueAfter: controller.StaleRetry}, nil
 	}
 	var refused refusals
+	refused.add(unread)
 	current, unsynced := r.undoInvalid(ctx, es, current, state, &refused)
 	suspension := failover.Suspend(endpoints.HeldIn(es, current, r.Policy, true), endpoints.RecordedIn(es, r.Policy))
 	if suspension.IsUnsynced || unsynced {

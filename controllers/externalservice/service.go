@@ -16,7 +16,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -58,7 +57,7 @@ func (r *Reconciler) ensureService(ctx context.Context, es *networkingv1.Externa
 			return nil, fmt.Errorf("the Service is being deleted, and cannot be created again while its finalizers %q keep it", current.Finalizers)
 		}
 		return nil, errReplacing
-	case current.Spec.ClusterIP != "" && publication.TypeOf(current) != *es.Spec.Service.Type:
+	case current.Spec.ClusterIP != "" && publication.IsHeadless(current) != rules.IsHeadless(es.Spec.Service):
 		return r.changeType(ctx, es, current, ports)
 	case !found.adopt && publication.ServiceMatches(current, es, ports):
 		return current, nil
@@ -95,7 +94,7 @@ func (r *Reconciler) applyWithAddress(
 		return r.applyService(ctx, es, current.DeepCopy(), ports, address)
 	}
 	before, err := netip.ParseAddr(cmp.Or(es.Status.ClusterIP, r.states.Get(es).clusterIP))
-	if err != nil || publication.IsHeadless(es) || current != nil && current.Spec.ClusterIP != "" {
+	if err != nil || rules.IsHeadless(es.Spec.Service) || current != nil && current.Spec.ClusterIP != "" {
 		return apply("")
 	}
 	for range releaseTries {
@@ -175,11 +174,12 @@ func (r *Reconciler) applyOrRestore(
 	if err == nil || current.Spec.Type != corev1.ServiceTypeExternalName || had == "" || apierrors.IsConflict(err) {
 		return service, err
 	}
-	was := es.DeepCopy()
-	was.Spec.Service.Type = ptr.To(publication.TypeOf(&corev1.Service{Spec: corev1.ServiceSpec{ClusterIP: had}}))
-	if *was.Spec.Service.Type == *es.Spec.Service.Type {
+	wasHeadless := had == corev1.ClusterIPNone
+	if wasHeadless == rules.IsHeadless(es.Spec.Service) {
 		return nil, err
 	}
+	was := es.DeepCopy()
+	was.Spec.Service.ClusterIP = publication.ClusterIP(wasHeadless)
 	_, restored := r.applyWithAddress(ctx, was, current, ports)
 	return nil, errors.Join(err, restored)
 }

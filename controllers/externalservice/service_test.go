@@ -35,7 +35,7 @@ func TestAppliedDigestChangesWithWhatIsWanted(t *testing.T) {
 	if again := publication.Service(es, publication.Ports(es)).Annotations[rules.AppliedAnnotation]; again != before || before == "" {
 		t.Fatalf("digest is not stable: %q, then %q", before, again)
 	}
-	es.Spec.Service = &networkingv1.ServiceTemplate{Type: ptr.To(networkingv1.ServiceHeadless)}
+	es.Spec.Service = &networkingv1.ServiceTemplate{ClusterIP: ptr.To(networkingv1.ClusterIPNone)}
 	if publication.Service(es, publication.Ports(es)).Annotations[rules.AppliedAnnotation] == before {
 		t.Error("another type has the same digest")
 	}
@@ -94,7 +94,7 @@ func (s *suite) defaulted() *networkingv1.ExternalService {
 // An address that is published although it is unhealthy is not healthy to the next process.
 func TestAnUnhealthyAddressThatIsPublishedStaysUnhealthy(t *testing.T) {
 	s := newSuite(t, `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1, 192.0.2.2]}], healthCheck: {tcpSocket: {}},
-		service: {type: Headless, publishNotReadyAddresses: true}}`)
+		service: {clusterIP: None, publishNotReadyAddresses: true}}`)
 	s.reconcileOnce()
 	s.health.setHealth("a", "192.0.2.1", up)
 	s.health.setHealth("a", "192.0.2.2", networkingv1.AddressUnhealthy)

@@ -4,6 +4,7 @@
 package externalservice
 
 import (
+	"context"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -108,6 +109,8 @@ type Reconciler struct {
 	Client client.Client
 	// Live reads from the API server.
 	Live client.Reader
+	// CachesNetworkPolicies reports whether the cache has the NetworkPolicies. Defaults to nil: it has.
+	CachesNetworkPolicies func(context.Context) bool
 	// Secrets reads the Secrets that health checks name.
 	Secrets client.Reader
 	// Events go on the ExternalService.

@@ -74,8 +74,9 @@ func (u *statusUpdate) edits(es *networkingv1.ExternalService) endpoints.Edits {
 	return endpoints.Edits{Any: stored != u.spec, Check: was != is}
 }
 
-// specDigest identifies a spec as it is stored, without suspend and historyLimit, and after a hyphen what its health is of. It
-// has no defaults in it, so that a default which a later version adds does not change it.
+// specDigest identifies a spec as the API server returns it, without suspend and historyLimit, and after a hyphen what its health
+// is of. It is made before Default. A default that a later version adds changes it with the next write of the object, when
+// admission stores that default, and looks like an edit by that writer. One in the schema changes it at once.
 func specDigest(spec networkingv1.ExternalServiceSpec) string {
 	spec.Suspend, spec.HistoryLimit = nil, nil
 	all, checked := digestOf(&spec), digestOf(checkedOf(&spec))

@@ -106,7 +106,7 @@ func (c *Check) hostHeader() string {
 	case c.HTTPGet == nil:
 		return ""
 	}
-	host := ptr.Deref(c.HTTPGet.Host, "")
+	host := ptr.Deref(c.HTTPGet.HostHeader, "")
 	for _, h := range c.HTTPGet.HTTPHeaders {
 		if strings.EqualFold(h.Name, "Host") {
 			host = h.Value

@@ -206,7 +206,7 @@ func TestTheRequestIsFixed(t *testing.T) {
 		"an address":       {common.HTTPGetAction{}, "", outside, "GET / HTTP/1.1\r\nHost: 192.0.2.7:8080" + rest},
 		"an IPv6 address":  {common.HTTPGetAction{Path: ptr.To("/x")}, "", six, "GET /x HTTP/1.1\r\nHost: [2001:db8::7]:8080" + rest},
 		"a name":           {common.HTTPGetAction{Path: ptr.To("/x?y=z&a=%20")}, "db.example.com", six, "GET /x?y=z&a=%20 HTTP/1.1\r\nHost: db.example.com:8080" + rest},
-		"the check's host": {common.HTTPGetAction{Host: ptr.To("www.example.com:81")}, "db.example.com", six, "GET / HTTP/1.1\r\nHost: www.example.com:81" + rest},
+		"the check's host": {common.HTTPGetAction{HostHeader: ptr.To("www.example.com:81")}, "db.example.com", six, "GET / HTTP/1.1\r\nHost: www.example.com:81" + rest},
 		"a path that would end the line": {common.HTTPGetAction{Path: ptr.To("/ HTTP/1.1\r\nX: y\u00e9#f")}, "db.example.com", six,
 			"GET /%20HTTP/1.1%0D%0AX:%20y%C3%A9%23f HTTP/1.1\r\nHost: db.example.com:8080" + rest},
 		"no leading slash": {common.HTTPGetAction{Path: ptr.To("x")}, "db.example.com", six, "GET /x HTTP/1.1\r\nHost: db.example.com:8080" + rest},
@@ -218,7 +218,7 @@ func TestTheRequestIsFixed(t *testing.T) {
 		"a header's name that would, too":  {common.HTTPGetAction{HTTPHeaders: []common.HTTPHeader{{Name: "X: y\r\nZ", Value: "z"}}}, "", outside, ""},
 		"a header of the connection":       {common.HTTPGetAction{HTTPHeaders: []common.HTTPHeader{{Name: "tRansfer-encoding", Value: "chunked"}}}, "", outside, ""},
 		"the host as a header":             {common.HTTPGetAction{HTTPHeaders: []common.HTTPHeader{{Name: "host", Value: "x"}}}, "", outside, "GET / HTTP/1.1\r\nHost: x" + rest},
-		"a host that would end the header": {common.HTTPGetAction{Host: ptr.To("a\r\nX: y")}, "db.example.com", six, ""},
+		"a host that would end the header": {common.HTTPGetAction{HostHeader: ptr.To("a\r\nX: y")}, "db.example.com", six, ""},
 		"a name that would end the header": {common.HTTPGetAction{}, "a\nX: y", six, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

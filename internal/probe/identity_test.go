@@ -24,7 +24,7 @@ func named(n int, host string) Target {
 
 func TestOneAddressByManyNamesIsProbedOnce(t *testing.T) {
 	http := getting(common.HTTPGetAction{}, nil, nil)
-	hosted := getting(common.HTTPGetAction{Host: ptr.To("db.example.com")}, nil, nil)
+	hosted := getting(common.HTTPGetAction{HostHeader: ptr.To("db.example.com")}, nil, nil)
 	for name, test := range map[string]struct {
 		check Check
 		want  int // probes of an interval
@@ -65,7 +65,7 @@ func TestAnAddressStaysHealthyByANameThatIsNotSent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			runSuite(t, 0, Options{}, func(s *suite) {
-				check := getting(common.HTTPGetAction{Host: ptr.To("db.example.com")}, nil, nil)
+				check := getting(common.HTTPGetAction{HostHeader: ptr.To("db.example.com")}, nil, nil)
 				s.Set(key("db"), check, edits[0])
 				s.advance(time.Second)
 				for _, targets := range edits[1:] {

@@ -32,7 +32,7 @@ type asked struct {
 func askedBy(c *Check, t *Target) asked {
 	is := asked{ip: t.IP, port: t.Port}
 	if c.HTTPGet != nil {
-		if is.path, is.own = *c.HTTPGet.Path, ptr.Deref(c.HTTPGet.Host, ""); is.own == "" {
+		if is.path, is.own = *c.HTTPGet.Path, ptr.Deref(c.HTTPGet.HostHeader, ""); is.own == "" {
 			is.host = t.Host
 		}
 	}
@@ -63,7 +63,7 @@ func TestLawAKeyIsTheWholeKey(t *testing.T) {
 		if e.check > 0 {
 			get := common.HTTPGetAction{Port: port, Path: ptr.To([]string{"/", "/", "/bad", "/"}[e.check-1])}
 			if e.check > 2 {
-				get.Host = ptr.To([]string{"x.example.com", "bad.example.com"}[e.check-3])
+				get.HostHeader = ptr.To([]string{"x.example.com", "bad.example.com"}[e.check-3])
 			}
 			c = getting(get, nil, nil)
 		}

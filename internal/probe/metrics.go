@@ -13,23 +13,6 @@ import (
 // kinds returns the values of the label type, in the order of checkPlan.kindIndex.
 func kinds() []string { return []string{"tcp", "http", "https", "grpc"} }
 
-// Names of the metrics, each in full.
-type Names struct {
-	Results, Duration, Late, Suspect, Targets, InFlight string
-}
-
-// externalServiceNames returns the default.
-func externalServiceNames() Names {
-	return Names{
-		Results:  "fairlead_externalservice_probe_total",
-		Duration: "fairlead_externalservice_probe_duration_seconds",
-		Late:     "fairlead_externalservice_probe_late_total",
-		Suspect:  "fairlead_externalservice_probes_inconclusive",
-		Targets:  "fairlead_externalservice_probe_targets",
-		InFlight: "fairlead_externalservice_probes_in_flight",
-	}
-}
-
 type metrics struct {
 	collectors []prometheus.Collector
 	total      [][]prometheus.Counter
@@ -39,33 +22,34 @@ type metrics struct {
 	targets    prometheus.Gauge
 }
 
-// newMetrics creates every series at once, so that a probe looks none up.
-func newMetrics(names Names, lookup bool, inFlight func() float64) *metrics {
+// newMetrics creates every series at once, so that a probe looks none up. Each has the kind of the objects as a label.
+func newMetrics(kind string, lookup bool, inFlight func() float64) *metrics {
+	of := prometheus.Labels{"kind": kind}
 	total := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: names.Results,
+		Name: "fairlead_probe_results_total", ConstLabels: of,
 		Help: "Health checks that ended, by type and result. Local counts those that failed for want of something in this process, and that decide nothing.",
 	}, []string{"type", "result"})
 	duration := prometheus.NewHistogramVec(prometheus.HistogramOpts{
-		Name:    names.Duration,
+		Name: "fairlead_probe_duration_seconds", ConstLabels: of,
 		Help:    "How long a health check took, from dial to verdict.",
 		Buckets: []float64{.005, .025, .1, .5, 2, 10},
 	}, []string{"type"})
 	m := &metrics{
 		late: prometheus.NewCounter(prometheus.CounterOpts{
-			Name: names.Late,
+			Name: "fairlead_probe_late_total", ConstLabels: of,
 			Help: "Health checks that started later than they were due, by more than 1s and more than a tenth of their interval.",
 		}),
 		suspect: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: names.Suspect,
+			Name: "fairlead_probe_inconclusive", ConstLabels: of,
 			Help: "1 while so much fails at once that the fault is probably on this side, and health is frozen, otherwise 0.",
 		}),
 		targets: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: names.Targets,
-			Help: "Addresses that are checked.",
+			Name: "fairlead_probe_targets", ConstLabels: of,
+			Help: "Addresses and hosts that are checked, each port by itself.",
 		}),
 	}
 	flight := prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: names.InFlight,
+		Name: "fairlead_probe_in_flight", ConstLabels: of,
 		Help: "Health checks under way.",
 	}, inFlight)
 	m.collectors = []prometheus.Collector{total, duration, m.late, m.suspect, m.targets, flight}

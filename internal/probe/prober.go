@@ -57,8 +57,8 @@ type Options struct {
 	// OnSuspect is called when a suspicion begins, with a sentence about its cause, and when it ends. It must not
 	// block. Defaults to nil: it is not called.
 	OnSuspect func(suspect bool, cause string)
-	// Names of the metrics. Defaults to those of ExternalServices.
-	Names Names
+	// Kind of the objects, a label of the metrics. Defaults to ExternalService.
+	Kind string
 	// Workers is how many probes run at once; one namespace may use half of what others leave. Defaults to 1024.
 	Workers int
 	// Now returns the times in Health. Defaults to time.Now. Probes are timed by the monotonic clock.
@@ -123,8 +123,8 @@ func New(o Options) *Prober {
 	if o.MaxSuspicion <= 0 {
 		o.MaxSuspicion = maxSuspicion
 	}
-	if o.Names == (Names{}) {
-		o.Names = externalServiceNames()
+	if o.Kind == "" {
+		o.Kind = "ExternalService"
 	}
 	p := &Prober{
 		options:   o,
@@ -143,7 +143,7 @@ func New(o Options) *Prober {
 		Process: p.probe,
 		Tenant:  func(t *target) string { return t.object.key.Namespace },
 	})
-	p.metrics = newMetrics(o.Names, o.Lookup != nil, func() float64 { return float64(p.queue.Running()) })
+	p.metrics = newMetrics(o.Kind, o.Lookup != nil, func() float64 { return float64(p.queue.Running()) })
 	if o.Registerer != nil {
 		p.initErr = p.metrics.register(o.Registerer)
 	}

@@ -212,7 +212,7 @@ func TestWhichChecksAskTheSame(t *testing.T) {
 		"equal contents":  {func(c *Check) { c.RootPEM = []byte("a") }, true},
 		"pace":            {func(c *Check) { c.Interval, c.FailureThreshold = ptr.To(common.Duration("1h")), ptr.To[int32](9) }, true},
 		"path":            {func(c *Check) { c.HTTPGet.Path = ptr.To("/y") }, false},
-		"host":            {func(c *Check) { c.HTTPGet.Host = ptr.To("y") }, false},
+		"host":            {func(c *Check) { c.HTTPGet.HostHeader = ptr.To("y") }, false},
 		"a header":        {func(c *Check) { c.HTTPGet.HTTPHeaders = []common.HTTPHeader{{Name: "X"}} }, false},
 		"scheme":          {func(c *Check) { c.HTTPGet.Scheme = ptr.To(common.SchemeHTTP) }, false},
 		"statuses":        {func(c *Check) { c.HTTPGet.ExpectedStatuses = nil }, false},
@@ -414,9 +414,13 @@ func TestMetrics(t *testing.T) {
 		}
 		for _, family := range families {
 			for _, metric := range family.GetMetric() {
-				name := strings.TrimPrefix(family.GetName(), "fairlead_externalservice_")
+				name := strings.TrimPrefix(family.GetName(), "fairlead_")
 				for _, label := range metric.GetLabel() {
-					name += " " + label.GetValue()
+					if label.GetName() != "kind" {
+						name += " " + label.GetValue()
+					} else if label.GetValue() != "ExternalService" {
+						t.Errorf("%s is of kind %s", family.GetName(), label.GetValue())
+					}
 				}
 				value := metric.GetCounter().GetValue() + metric.GetGauge().GetValue() + float64(metric.GetHistogram().GetSampleCount())
 				if value != 0 {
@@ -425,12 +429,12 @@ func TestMetrics(t *testing.T) {
 			}
 		}
 		want := map[string]float64{
-			"probe_total Connected tcp":  1,
-			"probe_total Timeout tcp":    2,
-			"probe_duration_seconds tcp": 3,
-			"probe_late_total":           2,
-			"probes_inconclusive":        1,
-			"probe_targets":              3,
+			"probe_results_total Connected tcp": 1,
+			"probe_results_total Timeout tcp":   2,
+			"probe_duration_seconds tcp":        3,
+			"probe_late_total":                  2,
+			"probe_inconclusive":                1,
+			"probe_targets":                     3,
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("metrics (-want +got):\n%s", diff)

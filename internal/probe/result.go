@@ -63,6 +63,7 @@ func (p *Prober) applyResult(
 	}
 	if result != local {
 		changed = append(changed, p.recordResult(t, result, succeeded)...)
+		p.seekReplacement(t.object)
 	}
 	next = p.nextProbe(t, start)
 	// What was scheduled meanwhile wins, in the queue as well.
@@ -134,7 +135,7 @@ func (p *Prober) addResult(t *target, success bool) {
 // decide applies the thresholds to the results in a row.
 func (p *Prober) decide(t *target) []types.NamespacedName {
 	was, share := t.condition, t.suspicionShare()
-	t.counter = t.decide(t.object.timing.healthy, t.object.timing.unhealthy, p.options.RequireThreshold)
+	t.setCounter(t.decide(t.object.timing.healthy, t.object.timing.unhealthy, p.options.RequireThreshold))
 	if t.condition == was {
 		return nil
 	}
@@ -148,18 +149,46 @@ const maxDestinationRate = 50
 
 // nextProbe returns when a target that was probed at start is due again. The lock is held.
 func (p *Prober) nextProbe(t *target, start time.Time) time.Time {
-	pace := t.object.timing
-	wait := pace.interval
-	if t.condition == unhealthy {
-		wait = pace.unhealthyInterval
+	wait := t.pace()
+	return start.Add(wait + time.Duration(p.options.Rand()*float64(t.object.timing.jitterPercent)/100*float64(wait)))
+}
+
+// pace returns the time between two probes of a target, without jitter.
+func (t *target) pace() time.Duration {
+	o, wait := t.object, t.object.timing.interval
+	if t.condition == unhealthy && !o.used.needReplacement() {
+		wait = o.timing.unhealthyInterval
 		if t.count > 0 {
-			wait = min(wait, pace.interval)
+			wait = min(wait, o.timing.interval)
 		}
 	}
-	if t.object.group == "" { // a group is no destination
+	if o.group == "" { // a group is no destination
 		wait = max(wait, time.Duration(t.destination.targets)*time.Second/maxDestinationRate)
 	}
-	return start.Add(wait + time.Duration(p.options.Rand()*float64(pace.jitterPercent)/100*float64(wait)))
+	return wait
+}
+
+// seekReplacement has unhealthy targets probed where clients need one now and did not before: at once, or where their last
+// probe was less than an interval ago, an interval after it. The lock is held.
+func (p *Prober) seekReplacement(o *object) {
+	before := o.needsReplacement
+	if o.needsReplacement = o.used.needReplacement(); before || !o.needsReplacement {
+		return
+	}
+	now := time.Now()
+	for _, t := range o.targets {
+		if t.condition != unhealthy || t.due <= now.Sub(p.startTime) {
+			continue
+		}
+		passed := max(p.options.Now().Sub(moment(t.lastProbe)), 0)
+		at := now.Add(t.pace() - passed)
+		if !at.After(now) {
+			at = p.promptTime(o)
+		}
+		if at.Sub(p.startTime) < t.due {
+			p.schedule(t, at)
+		}
+	}
 }
 
 // promptTime returns when a new target is probed: as soon as the limiter of its namespace admits it, in the order of

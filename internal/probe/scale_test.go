@@ -52,11 +52,11 @@ func TestHalfAMinuteOf50000TargetsAt10Seconds(t *testing.T) {
 	var ended uint64
 	for _, family := range families {
 		switch family.GetName() {
-		case "fairlead_externalservice_probe_late_total":
+		case "fairlead_probe_late_total":
 			if late := family.GetMetric()[0].GetCounter().GetValue(); late != 0 {
 				t.Errorf("%v probes started late", late)
 			}
-		case "fairlead_externalservice_probe_duration_seconds":
+		case "fairlead_probe_duration_seconds":
 			for _, metric := range family.GetMetric() {
 				ended += metric.GetHistogram().GetSampleCount()
 			}

@@ -32,8 +32,12 @@ func (p *Prober) Set(key types.NamespacedName, check Check, targets []Target) []
 		}
 		p.objects[key] = o
 		p.replaceTargets(o, targets, false)
+		o.setInUse(targets)
+		o.needsReplacement = o.used.needReplacement() // all are probed within an interval
 	} else {
 		p.replaceTargets(o, targets, p.updateCheck(o, &check))
+		o.setInUse(targets)
+		p.seekReplacement(o)
 	}
 	changed := p.updateSuspect()
 	all, now := make([]Health, len(targets)), time.Since(p.startTime)
@@ -185,6 +189,7 @@ func (p *Prober) addTarget(o *object, wanted *Target, isUsed bool) *target {
 func (p *Prober) dropTarget(t *target) {
 	p.suspicion.update(t.object.counts, t.destination, t.suspicionShare(), suspicionShare{})
 	p.suspicion.releaseDestination(t.destination)
+	t.setInUse(false)
 	t.setCounter(counter{})
 	t.removed = true
 	p.metrics.targets.Dec()

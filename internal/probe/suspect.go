@@ -226,6 +226,7 @@ func (p *Prober) decideAwaiting() []types.NamespacedName {
 			t.awaitsReference = false
 			if !p.suspect {
 				changed = append(changed, p.decide(t)...)
+				p.seekReplacement(o)
 			}
 		}
 	}

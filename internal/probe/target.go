@@ -28,6 +28,9 @@ type Target struct {
 	Host string
 	// Authorized is that of the egress.Query for Dial.
 	Authorized bool
+	// InUse means that clients are led to the target unless it is Unhealthy. Defaults to false. If no target of an object is,
+	// each keeps its own pace.
+	InUse bool
 	// Seed is what is known from an earlier process. It counts only for a target that is new to this one.
 	Seed *Seed
 }
@@ -68,6 +71,9 @@ type object struct {
 	group     string
 	// succeeding is how many targets have a success as their last result.
 	succeeding int
+	// used counts the targets that are in use, and needsReplacement is what it was last.
+	used             usedTargets
+	needsReplacement bool
 	// results counts the results, and lastSuccess is the number of the last success.
 	results, lastSuccess uint64
 	// requireThreshold is Options.RequireThreshold.
@@ -82,6 +88,8 @@ type target struct {
 	object *object
 	identity
 	removed bool
+	// inUse is Target.InUse of any Target that is probed as this one.
+	inUse bool
 	// awaitsReference means that its last failure waits for the reference.
 	awaitsReference bool
 	result          outcome
@@ -128,10 +136,56 @@ func (t *target) destinationKey() destinationKey {
 	return destinationKey{host: t.host, port: t.port}
 }
 
-// setCounter replaces the counter, and keeps object.succeeding.
+// setCounter replaces the counter, and keeps the counts of the object.
 func (t *target) setCounter(c counter) {
 	t.object.succeeding += int(toInt(c.count > 0) - toInt(t.count > 0))
+	t.object.used.add(t, -1)
 	t.counter = c
+	t.object.used.add(t, 1)
+}
+
+// usedTargets counts the targets of an object that are in use, those of them that are not unhealthy, and of these the ones
+// whose last result is a failure.
+type usedTargets struct{ all, usable, failing int }
+
+func (u *usedTargets) add(t *target, sign int) {
+	if !t.inUse {
+		return
+	}
+	u.all += sign
+	if t.condition != unhealthy {
+		u.usable += sign
+		u.failing += sign * int(toInt(t.count < 0))
+	}
+}
+
+// needReplacement reports whether clients have no target, or may soon have one less.
+func (u *usedTargets) needReplacement() bool { return u.all > 0 && (u.usable == 0 || u.failing > 0) }
+
+// setInUse replaces whether clients are led to the target.
+func (t *target) setInUse(isInUse bool) {
+	t.object.used.add(t, -1)
+	t.inUse = isInUse
+	t.object.used.add(t, 1)
+}
+
+// setInUse replaces which targets are in use: each of which any Target says so.
+func (o *object) setInUse(wanted []Target) {
+	isSame := true
+	for i := range wanted {
+		isSame = isSame && wanted[i].InUse == o.targets[o.positions[i]].inUse
+	}
+	if isSame {
+		return
+	}
+	for _, t := range o.targets {
+		t.setInUse(false)
+	}
+	for i := range wanted {
+		if wanted[i].InUse {
+			o.targets[o.positions[i]].setInUse(true)
+		}
+	}
 }
 
 // isConfirmed reports whether a failure is the target's own: another target of the object has succeeded between

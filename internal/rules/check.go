@@ -91,7 +91,7 @@ func Check(path Path, c *common.Check, outside string) field.ErrorList {
 	if h := c.HTTPGet; h != nil {
 		at := path.Child("httpGet")
 		errs = append(errs, requestPath(at.Child("path"), h.Path)...)
-		errs = append(errs, authority(at.Child("host"), ptr.Deref(h.Host, ""))...)
+		errs = append(errs, authority(at.Child("hostHeader"), ptr.Deref(h.HostHeader, ""))...)
 		if c.TLS != nil && ptr.Deref(h.Scheme, common.SchemeHTTPS) == common.SchemeHTTP {
 			errs = append(errs, field.Invalid(at.Child("scheme").Field(), string(*h.Scheme), "tls goes with scheme HTTPS"))
 		}
@@ -262,8 +262,8 @@ func requestHeaders(path Path, h *common.HTTPGetAction, outside string) field.Er
 		switch {
 		case strings.ContainsFunc(header.Value, isControl):
 			errs = append(errs, field.Invalid(value.Field(), header.Value, "must not contain control characters"))
-		case strings.EqualFold(header.Name, "host") && ptr.Deref(h.Host, "") != "":
-			errs = append(errs, field.Invalid(name.Field(), header.Name, "is what httpGet.host sets: leave one of them out"))
+		case strings.EqualFold(header.Name, "host") && ptr.Deref(h.HostHeader, "") != "":
+			errs = append(errs, field.Invalid(name.Field(), header.Name, "is what httpGet.hostHeader sets: leave one of them out"))
 		case strings.EqualFold(header.Name, "host"):
 			errs = append(errs, authority(value, header.Value)...)
 		case outside != "" && slices.Contains(credentialHeaders, strings.ToLower(header.Name)):

@@ -31,10 +31,10 @@ func TestAChecksRequestIsTheOneThatItShows(t *testing.T) {
 		want           []string // field and type of each error, in order
 	}{
 		"least":                      {check: `{tcpSocket: {}}`},
-		"host with a port":           {check: `{httpGet: {host: "www.example.com:8080", path: "/a%20b?c=d"}}`},
-		"IPv6 host":                  {check: `{httpGet: {host: "[2001:db8::1]:80"}}`},
-		"host that injects a header": {check: `{httpGet: {host: "a\r\nX-Evil: 1"}}`, want: []string{"httpGet.host: Invalid"}},
-		"host with a user":           {check: `{httpGet: {host: "root@a"}}`, want: []string{"httpGet.host: Invalid"}},
+		"host with a port":           {check: `{httpGet: {hostHeader: "www.example.com:8080", path: "/a%20b?c=d"}}`},
+		"IPv6 host":                  {check: `{httpGet: {hostHeader: "[2001:db8::1]:80"}}`},
+		"host that injects a header": {check: `{httpGet: {hostHeader: "a\r\nX-Evil: 1"}}`, want: []string{"httpGet.hostHeader: Invalid"}},
+		"host with a user":           {check: `{httpGet: {hostHeader: "root@a"}}`, want: []string{"httpGet.hostHeader: Invalid"}},
 		"path with a newline":        {check: `{httpGet: {path: "/a\nb"}}`, want: []string{"httpGet.path: Invalid"}},
 		"path with a space":          {check: `{httpGet: {path: "/a HTTP/1.1"}}`, want: []string{"httpGet.path: Invalid"}},
 		"path with a fragment":       {check: `{httpGet: {path: "/a#b"}}`, want: []string{"httpGet.path: Invalid"}},
@@ -57,7 +57,7 @@ func TestAChecksRequestIsTheOneThatItShows(t *testing.T) {
 		"a second header":           {check: `{httpGet: {httpHeaders: [{name: X, value: "y\r\nZ: z"}]}}`, want: []string{"httpHeaders[0].value: Invalid"}},
 		"a second header's name":    {check: `{httpGet: {httpHeaders: [{name: "X: y\r\nZ", value: z}]}}`, want: []string{"httpHeaders[0].name: Invalid"}},
 		"a host that ends the line": {check: `{httpGet: {httpHeaders: [{name: Host, value: "a b"}]}}`, want: []string{"httpHeaders[0].value: Invalid"}},
-		"two hosts":                 {check: `{httpGet: {host: a.example.com, httpHeaders: [{name: host, value: b.example.com}]}}`, want: []string{"httpHeaders[0].name: Invalid"}},
+		"two hosts":                 {check: `{httpGet: {hostHeader: a.example.com, httpHeaders: [{name: host, value: b.example.com}]}}`, want: []string{"httpHeaders[0].name: Invalid"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := check(t, tc.check)

@@ -100,11 +100,11 @@ func requestCases() []fieldCase {
 				s.Errorf("requests %+v, %d connections", got, tcp.Counts().Connections)
 			}
 		}},
-		{[]string{of + "httpGet.port", of + "httpGet.path", of + "httpGet.scheme", of + "httpGet.host", of + "tls.serverName", of + "tls.caSecretName", of + "tls.insecureSkipVerify"}, spec, func(s *suite) {
+		{[]string{of + "httpGet.port", of + "httpGet.path", of + "httpGet.scheme", of + "httpGet.hostHeader", of + "tls.serverName", of + "tls.caSecretName", of + "tls.insecureSkipVerify"}, spec, func(s *suite) {
 			address := s.Servers.Address()
 			named, other := s.server(s.Servers.HTTPS(address+":7000", "shop.example.org")), s.server(s.Servers.HTTPS(address+":7001", "other.example.org"))
 			s.Make(fmt.Sprintf("{apiVersion: v1, kind: Secret, metadata: {name: ca}, stringData: {ca.crt: %q}}", s.Servers.CA.PEM()))
-			verified(s, "2s", "{name: named, host: "+address+", httpGet: {port: 7000, path: /live, scheme: HTTPS, host: www.example.org}, tls: {serverName: shop.example.org, caSecretName: ca}}",
+			verified(s, "2s", "{name: named, host: "+address+", httpGet: {port: 7000, path: /live, scheme: HTTPS, hostHeader: www.example.org}, tls: {serverName: shop.example.org, caSecretName: ca}}",
 				"{name: other, host: "+address+", httpGet: {port: 7001}, tls: {insecureSkipVerify: true}}")
 			if got := at(named.Counts(), "/live"); len(got) == 0 || got[0].Host != "www.example.org" || got[0].ServerName != "shop.example.org" || other.Counts().Requests == 0 {
 				s.Errorf("requests %+v and %d", got, other.Counts().Requests)

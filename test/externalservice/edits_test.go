@@ -206,7 +206,7 @@ func (p place) edits() map[string]edit {
 	for name, more := range map[string][]string{
 		"check-kind":       {"healthCheck", `{tcpSocket: {}, interval: 3s, timeout: 3s}`},
 		"check-path":       {"healthCheck", `{httpGet: {path: /other}, interval: 3s, timeout: 3s}`},
-		"check-host":       {"healthCheck", `{httpGet: {path: /health, host: db.example.com}, interval: 3s, timeout: 3s}`},
+		"check-host":       {"healthCheck", `{httpGet: {path: /health, hostHeader: db.example.com}, interval: 3s, timeout: 3s}`},
 		"check-statuses":   {"healthCheck", `{httpGet: {path: /health, expectedStatuses: [{start: 200, end: 204}]}, interval: 3s, timeout: 3s}`},
 		"check-interval":   {"healthCheck", `{httpGet: {path: /health}, interval: 30s, timeout: 3s}`},
 		"check-thresholds": {"healthCheck", `{httpGet: {path: /health}, interval: 3s, timeout: 3s, successThreshold: 5, failureThreshold: 5}`},

@@ -33,13 +33,13 @@ var fieldTests = framework.FieldTests{
 	"externalservice.TestWithoutAnyHealthyAddressOnlyPanicPublishes":   {"failover.panicThresholdPercent"},
 	"externalservice.TestADrainedEndpointIsOutAtOnce":                  {"endpoints.state"},
 	"externalservice.TestAProbeAsksForTheNameAndThePathAndFollowsNoRedirect": {
-		"healthCheck.httpGet.path", "healthCheck.httpGet.host", "healthCheck.grpc.service", "healthCheck.tls.caSecretName", "healthCheck.tls.serverName",
+		"healthCheck.httpGet.path", "healthCheck.httpGet.hostHeader", "healthCheck.grpc.service", "healthCheck.tls.caSecretName", "healthCheck.tls.serverName",
 	},
 	"externalservice.TestExpectedStatusesAreTheOnlyGoodOnes":                {"healthCheck.httpGet.expectedStatuses.start", "healthCheck.httpGet.expectedStatuses.end"},
 	"externalservice.TestHealthTurnsOnlyAfterSoManyResultsInARow":           {"healthCheck.successThreshold", "healthCheck.failureThreshold"},
 	"externalservice.TestProbesKeepTheirPace":                               {"healthCheck.interval", "healthCheck.unhealthyInterval", "healthCheck.jitterPercent"},
 	"externalservice.TestACheckKnowsTheRoleByEachOfItsFieldsAtBothVersions": roleFields,
-	"externalservice.TestAServiceTurnsHeadlessAndBack":                      {"service.type"},
+	"externalservice.TestAServiceTurnsHeadlessAndBack":                      {"service.clusterIP"},
 	"externalservice.TestASuspendedObjectIsFrozenAndCatchesUpLater":         {"suspend"},
 	"externalservice.TestAnOrphanedServiceKeepsServing":                     {"deletionPolicy"},
 	"externalservice.TestTheServiceHasTheFieldsOfTheSpecAndNoOthers": {

@@ -162,7 +162,7 @@ func TestAProbeAsksForTheNameAndThePathAndFollowsNoRedirect(t *testing.T) {
 		"secure": {func(at, host string) (*externalnet.Server, error) { return s.Servers.HTTPS(at, host) }, `httpGet: {}, tls: {caSecretName: ca}`},
 		"grpc":   {func(at, host string) (*externalnet.Server, error) { return s.Servers.GRPCTLS(at, host) }, `grpc: {service: shop}, tls: {caSecretName: ca}`},
 		"other": {func(at, _ string) (*externalnet.Server, error) { return s.Servers.HTTPS(at, "real.example.org") },
-			`httpGet: {host: shop.example.org}, tls: {caSecretName: ca, serverName: real.example.org}`},
+			`httpGet: {hostHeader: shop.example.org}, tls: {caSecretName: ca, serverName: real.example.org}`},
 	} {
 		address := s.Servers.Address()
 		s.Must(s.Servers.DNS.Addresses(s.host(name), time.Minute, address))

@@ -61,7 +61,7 @@ func (c *crowd) spec(priorities ...[]string) string {
 func (s *suite) suspected() string {
 	s.Helper()
 	for line := range strings.Lines(s.Figures()) {
-		if value, found := strings.CutPrefix(line, "fairlead_externalservice_probes_inconclusive "); found {
+		if value, found := strings.CutPrefix(line, `fairlead_probe_inconclusive{kind="ExternalService"} `); found {
 			return strings.TrimSpace(value)
 		}
 	}

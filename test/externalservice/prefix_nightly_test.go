@@ -21,18 +21,18 @@ func TestTheTypeOfAServiceChangesUnderAQuota(t *testing.T) {
 	s := newSuite(t)
 	s.MayBeRefusedIn(s.Namespace)
 	spec := func(of string) string {
-		return `{service: {type: ` + of + `}, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`
+		return `{service: {` + of + `}, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`
 	}
-	s.apply("db", spec("ClusterIP"))
+	s.apply("db", spec(""))
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	was := s.service("db")
 	s.refuseByQuota(refusedWrite{"", "v1", "services", "CREATE", "services"})
-	for _, of := range []string{"Headless", "ClusterIP"} {
+	for _, of := range []string{"clusterIP: None", ""} {
 		s.apply("db", spec(of))
 		s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 		is := s.service("db")
-		if is.UID != was.UID || is.Spec.Type != corev1.ServiceTypeClusterIP || (is.Spec.ClusterIP == corev1.ClusterIPNone) != (of == "Headless") || is.Spec.ExternalName != "" {
-			t.Errorf("%s: the Service is %s", of, framework.Text(is))
+		if is.UID != was.UID || is.Spec.Type != corev1.ServiceTypeClusterIP || (is.Spec.ClusterIP == corev1.ClusterIPNone) != (of != "") || is.Spec.ExternalName != "" {
+			t.Errorf("%q: the Service is %s", of, framework.Text(is))
 		}
 		s.publishes("db", "192.0.2.1")
 	}
@@ -42,12 +42,12 @@ func TestTheTypeOfAServiceChangesUnderAQuota(t *testing.T) {
 	s.Eventually(func() error {
 		return s.isRefused(refusalCase{"a policy", refusedWrite{"", "v1", "services", "CREATE", ""}})
 	})
-	s.apply("db", spec("Headless"))
+	s.apply("db", spec("clusterIP: None"))
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionFalse, networkingv1.ReasonWriteRefused)
 	if is := s.service("db"); is.Spec.ClusterIP != before.Spec.ClusterIP || is.UID != before.UID {
 		t.Errorf("the Service is %s", framework.Text(is))
 	}
-	s.apply("db", spec("ClusterIP"))
+	s.apply("db", spec(""))
 	s.condition("db", networkingv1.ConditionReady, metav1.ConditionTrue, networkingv1.ReasonPublished)
 	allow()
 }

@@ -30,8 +30,10 @@ func TestAServiceTurnsHeadlessAndBack(t *testing.T) {
 	s := newSuite(t)
 	address := s.Servers.Address()
 	s.apply("db", plainly(address))
-	for _, turn := range []networkingv1.ServiceType{networkingv1.ServiceClusterIP, networkingv1.ServiceHeadless, networkingv1.ServiceClusterIP} {
-		s.change("db", func(es *networkingv1.ExternalService) { es.Spec.Service = &networkingv1.ServiceTemplate{Type: &turn} })
+	for _, turn := range []*networkingv1.ServiceClusterIP{nil, ptr.To(networkingv1.ClusterIPNone), nil} {
+		s.change("db", func(es *networkingv1.ExternalService) {
+			es.Spec.Service = &networkingv1.ServiceTemplate{ClusterIP: turn}
+		})
 		s.Eventually(func() error {
 			es, err := s.get("db")
 			if err != nil {
@@ -43,10 +45,10 @@ func TestAServiceTurnsHeadlessAndBack(t *testing.T) {
 			}
 			all := s.Slices("db")
 			headless := service.Spec.ClusterIP == corev1.ClusterIPNone
-			if headless != (turn == networkingv1.ServiceHeadless) || es.Status.ClusterIP != service.Spec.ClusterIP ||
+			if headless != (turn != nil) || es.Status.ClusterIP != service.Spec.ClusterIP ||
 				es.Status.ServiceRef == nil || es.Status.ServiceRef.UID != service.UID ||
 				len(all) != 1 || len(all[0].OwnerReferences) != 1 || all[0].OwnerReferences[0].UID != service.UID {
-				return fmt.Errorf("not %s yet: %s, status %s, slices %s", turn, framework.Text(service.Spec), framework.Text(es.Status), framework.Text(all))
+				return fmt.Errorf("not %s yet: %s, status %s, slices %s", ptr.Deref(turn, "with a cluster IP"), framework.Text(service.Spec), framework.Text(es.Status), framework.Text(all))
 			}
 			return nil
 		})

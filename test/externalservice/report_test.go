@@ -92,6 +92,6 @@ var ofObjects = []string{
 
 // ofAll are those that do not grow with the objects.
 var ofAll = []string{
-	"denied_addresses_total", "resolve_total", "resolve_seconds", "probe_total", "probe_duration_seconds",
-	"probe_late_total", "probes_inconclusive", "probe_targets", "probes_in_flight",
+	"externalservice_denied_addresses_total", "externalservice_resolve_total", "externalservice_resolve_seconds", "probe_results_total",
+	"probe_duration_seconds", "probe_late_total", "probe_inconclusive", "probe_targets", "probe_in_flight",
 }

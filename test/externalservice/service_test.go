@@ -81,7 +81,7 @@ func TestTheServiceHasTheFieldsOfTheSpecAndNoOthers(t *testing.T) {
 		t.Errorf("another family: %v: %s", err, stderr)
 	}
 	for spec, want := range map[string]string{
-		"publishNotReadyAddresses: true":                              "publishNotReadyAddresses needs type Headless",
+		"publishNotReadyAddresses: true":                              "publishNotReadyAddresses needs clusterIP None",
 		"sessionAffinityTimeout: 1h":                                  "sessionAffinityTimeout needs sessionAffinity ClientIP",
 		"sessionAffinity: ClientIP, sessionAffinityTimeout: 2d":       "sessionAffinityTimeout",
 		"sessionAffinity: ClientIP, sessionAffinityTimeout: 1500ms":   "must be whole seconds",
@@ -101,7 +101,7 @@ func TestAHeadlessServicePublishesUnhealthyAddressesWhereThatIsWanted(t *testing
 	s := newSuite(t)
 	up, down := s.Servers.Address(), s.Servers.Address()
 	s.server(s.Servers.TCP(up + ":7000"))
-	s.apply("db", strings.Replace(checked(`tcpSocket: {}, `+often, up, down), "{", "{service: {type: Headless, publishNotReadyAddresses: true}, ", 1))
+	s.apply("db", strings.Replace(checked(`tcpSocket: {}, `+often, up, down), "{", "{service: {clusterIP: None, publishNotReadyAddresses: true}, ", 1))
 	s.condition("db", networkingv1.ConditionHealthy, metav1.ConditionFalse, networkingv1.ReasonDegraded)
 	s.publishes("db", up, down)
 	s.Eventually(func() error {

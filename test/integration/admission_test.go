@@ -22,7 +22,7 @@ func TestWhatIsLeftOutIsDefaultedAtEitherVersion(t *testing.T) {
 		want          map[string]string
 	}{
 		{externalServices, "v1", `{ports: [{name: http, port: 80}], endpoints: [{name: a, dns: {name: db.example.com}}], healthCheck: {httpGet: {}}}`, map[string]string{
-			"spec.suspend": "false", "spec.deletionPolicy": "Delete", "spec.historyLimit": "10", "spec.service": "{type: ClusterIP}",
+			"spec.suspend": "false", "spec.deletionPolicy": "Delete", "spec.historyLimit": "10",
 			"spec.ports":       "[{name: http, port: 80}]",
 			"spec.endpoints":   "[{name: a, dns: {name: db.example.com}}]",
 			"spec.resolution":  "{minTTL: 30s, maxTTL: 1h, onFailure: KeepLast, keepLastFor: 24h}",

@@ -191,13 +191,13 @@ func TestHeadlessSwitchKeepsTheService(t *testing.T) {
 	s := newSuite(t)
 	s.publish("db", database)
 	before := s.service("db")
-	headless := strings.Replace(database, "{", "{service: {type: Headless}, ", 1)
+	headless := strings.Replace(database, "{", "{service: {clusterIP: None}, ", 1)
 	for _, c := range []struct {
 		spec     string
 		headless bool
 	}{{headless, true}, {database, false}} {
 		if !c.headless {
-			s.run("patch", "extsvc", "db", "--type=merge", "-p", `{"spec":{"service":{"type":"ClusterIP"}}}`)
+			s.run("patch", "extsvc", "db", "--type=merge", "-p", `{"spec":{"service":{"clusterIP":null}}}`)
 			s.settled("db", metav1.ConditionTrue, networkingv1.ReasonPublished)
 		} else {
 			s.publish("db", c.spec)

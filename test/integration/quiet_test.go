@@ -75,7 +75,7 @@ func TestNothingIsWrittenWhileNothingChanges(t *testing.T) {
 	manifests := map[string]string{
 		"plain":    externalServices.object("v1", "plain", database),
 		"rich":     externalServices.object("v1", "rich", rich),
-		"headless": externalServices.object("v1", "headless", `{service: {type: Headless}, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1, "2001:db8::1"]}]}`),
+		"headless": externalServices.object("v1", "headless", `{service: {clusterIP: None}, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1, "2001:db8::1"]}]}`),
 		"orphan":   externalServices.object("v1", "orphan", `{deletionPolicy: Orphan, ports: [{name: sql, port: 5432}], endpoints: [{name: a, addresses: [192.0.2.1]}]}`),
 		"old":      externalServices.object("v1alpha1", "old", `{ports: [{name: sql, port: 5432}], endpoints: [{name: host-0, addresses: [192.0.2.1]}], probe: {tcpSocket: {port: 5432}}}`),
 		"named":    externalServices.object("v1", "named", `{ports: [{name: sql, port: 5432}], endpoints: [{name: a, dns: {name: db.example.com}}]}`),

@@ -225,6 +225,38 @@ func TestAStartGoesOnWithoutWhatIsMissing(t *testing.T) {
 	}
 }
 
+// An operator that was upgraded without its role publishes what needs none of the new rights, and says what the rest lacks. It
+// goes on without a restart once it has the role.
+func TestWithoutTheRightToNetworkPoliciesExternalServicesArePublished(t *testing.T) {
+	t.Parallel()
+	s := newSuite(t)
+	s.applyRights(filepath.Join(framework.Root, "config", "default"))
+	user, err := s.ServiceAccount(framework.Namespace, "fairlead-manager")
+	s.Must(err)
+	t.Cleanup(func() { s.Must(s.Reinstall(context.WithoutCancel(t.Context()))) })
+	s.revoke("clusterrole", "networkpolicies")
+	r := s.start("--leader-elect=false", "--kubeconfig="+user.Kubeconfig)
+	r.reconciles()
+	namespace := s.NewNamespace()
+	s.create(namespace, "one")
+	s.reconciled(namespace, "one")
+	s.KubectlWith(`{apiVersion: networking.fairlead.dev/v1, kind: ExternalService, metadata: {name: limited}, spec: {
+		ports: [{name: http, port: 80}], endpoints: [{name: a, addresses: [192.0.2.20]}], networkPolicy: {podSelector: {matchLabels: {app: a}}}}}`,
+		"apply", "-n", namespace, "-f", "-")
+	ready := func(texts ...string) {
+		t.Helper()
+		s.Eventually(func() error {
+			return framework.Holds(s.Kubectl("get", "externalservice", "limited", "-n", namespace, "-o", "jsonpath={.status.conditions[?(@.type=='Ready')]}"), texts...)
+		})
+	}
+	ready("WriteRefused", "networkpolicies.networking.k8s.io", "limited-egress", "is forbidden", "fairlead-manager")
+	if _, err := s.Kube.CoreV1().Services(namespace).Get(t.Context(), "limited", metav1.GetOptions{}); err != nil {
+		t.Error(err)
+	}
+	s.applyRights(filepath.Join(framework.Root, "config", "default"))
+	ready("Published", "1 address")
+}
+
 // While the CRDs call the Service of another installation, this one writes nothing to them and reconciles nothing. When
 // they are its own, it does both without a restart; when they no longer are, it ends its term.
 func TestASecondInstallationLeavesTheFirstAlone(t *testing.T) {

@@ -115,7 +115,7 @@ func TestTheSearchForMetricsFindsWhatIsWrong(t *testing.T) {
 	known := metrics(t)
 	for _, text := range []string{
 		"sum(fairlead_leaders)", "fairlead_leader{policy=\"a\"}", "sum by (policy) (fairlead_leader)", "rate(fairlead_leader[5m)",
-		"fairlead_externalservice_probe_duration_seconds_buckets", "up and on (policy) fairlead_leader",
+		"fairlead_probe_duration_seconds_buckets", "up and on (policy) fairlead_leader",
 	} {
 		if len(wrong(known, text)) == 0 {
 			t.Errorf("%q passes: the search is broken", text)

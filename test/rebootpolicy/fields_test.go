@@ -273,10 +273,10 @@ func probeCases() []fieldCase {
 			probes(s, "host: "+address+", tcpSocket: {port: 7000}, "+often)
 			s.asked(server)
 		}},
-		{fields: []string{"triggers.probe.httpGet.scheme", "triggers.probe.httpGet.path", "triggers.probe.httpGet.host"}, spec: suspended, acts: func(s *suite) {
+		{fields: []string{"triggers.probe.httpGet.scheme", "triggers.probe.httpGet.path", "triggers.probe.httpGet.hostHeader"}, spec: suspended, acts: func(s *suite) {
 			address := s.Servers.Address()
 			server := s.server(s.Servers.HTTPS(address + ":7000"))
-			probes(s, "host: "+address+", httpGet: {port: 7000, scheme: HTTPS, path: /live, host: shop.example.org}, "+often)
+			probes(s, "host: "+address+", httpGet: {port: 7000, scheme: HTTPS, path: /live, hostHeader: shop.example.org}, "+often)
 			s.Eventually(func() error {
 				if latest := server.Counts().Latest; len(latest) == 0 || latest[0].Path != "/live" || latest[0].Host != "shop.example.org" {
 					return fmt.Errorf("requests %+v", latest)

@@ -62,11 +62,11 @@ func requestCases() []fieldCase {
 				s.Errorf("requests %+v, %d connections", latest, tcp.Counts().Connections)
 			}
 		}},
-		{fields: []string{of + "httpGet.port", of + "httpGet.path", of + "httpGet.scheme", of + "httpGet.host", of + "tls.serverName", of + "tls.caSecretName", of + "tls.insecureSkipVerify"}, spec: suspended, acts: func(s *suite) {
+		{fields: []string{of + "httpGet.port", of + "httpGet.path", of + "httpGet.scheme", of + "httpGet.hostHeader", of + "tls.serverName", of + "tls.caSecretName", of + "tls.insecureSkipVerify"}, spec: suspended, acts: func(s *suite) {
 			address := s.Servers.Address()
 			named, other := s.server(s.Servers.HTTPS(address+":7000", "shop.example.org")), s.server(s.Servers.HTTPS(address+":7001", "other.example.org"))
 			s.secret("ca", "ca.crt", string(s.Servers.CA.PEM()))
-			verified(s, "2s", "{name: named, host: "+address+", httpGet: {port: 7000, path: /live, scheme: HTTPS, host: www.example.org}, tls: {serverName: shop.example.org, caSecretName: ca}}",
+			verified(s, "2s", "{name: named, host: "+address+", httpGet: {port: 7000, path: /live, scheme: HTTPS, hostHeader: www.example.org}, tls: {serverName: shop.example.org, caSecretName: ca}}",
 				"{name: other, host: "+address+", httpGet: {port: 7001}, tls: {insecureSkipVerify: true}}")
 			if latest := named.Counts().Latest; len(latest) == 0 || latest[0].Path != "/live" || latest[0].Host != "www.example.org" || latest[0].ServerName != "shop.example.org" || other.Counts().Requests == 0 {
 				s.Errorf("requests %+v and %d", latest, other.Counts().Requests)

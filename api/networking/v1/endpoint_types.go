@@ -81,14 +81,14 @@ type IPAddress string
 
 // DNSName is a name to look up, and what to look up.
 type DNSName struct {
-	// name outside of the cluster, in lower case, with or without a final dot. The operator checks on every lookup that
-	// it does not lead into the cluster: this rule does not know the cluster's own domain.
+	// name outside of the cluster, with or without a final dot. Upper case counts as lower case. The operator checks on every
+	// lookup that it does not lead into the cluster: this rule does not know the cluster's own domain.
 	//
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="isIP(self) || self.matches('^([a-z0-9_]([-a-z0-9_]{0,61}[a-z0-9])?[.])*[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?[.]?$')",message="must be a DNS name, such as db.example.com",messageExpression="self.matches('^([0-9.]+|[0-9a-fA-F]*:[0-9a-fA-F:.]*)/[0-9]+$') ? 'must be a DNS name: a range cannot be looked up' : self.contains('/') ? 'must be a DNS name: leave out scheme and path' : self.contains(':') ? 'must be a DNS name: the port goes to spec.ports' : self.contains('*') ? 'must be a DNS name: a wildcard cannot be looked up' : self.lowerAscii() != self ? 'must be a DNS name: write it in lower case' : 'must be a DNS name, such as db.example.com'"
+	// +kubebuilder:validation:XValidation:rule="isIP(self) || self.matches('^([a-zA-Z0-9_]([-a-zA-Z0-9_]{0,61}[a-zA-Z0-9])?[.])*[a-zA-Z0-9]([-a-zA-Z0-9]{0,61}[a-zA-Z0-9])?[.]?$')",message="must be a DNS name, such as db.example.com",messageExpression="self.matches('^([0-9.]+|[0-9a-fA-F]*:[0-9a-fA-F:.]*)/[0-9]+$') ? 'must be a DNS name: a range cannot be looked up' : self.contains('/') ? 'must be a DNS name: leave out scheme and path' : self.contains(':') ? 'must be a DNS name: the port goes to spec.ports' : self.contains('*') ? 'must be a DNS name: a wildcard cannot be looked up' : 'must be a DNS name, such as db.example.com'"
 	// +kubebuilder:validation:XValidation:rule="!isIP(self)",message="use addresses for an IP"
-	// +kubebuilder:validation:XValidation:rule="!self.matches('[.]svc([.]cluster[.]local)?[.]?$|^[^.]+[.].*[.]svc[.]') && self != 'localhost' && !self.endsWith('.localhost')",message="in-cluster and localhost names are not allowed"
+	// +kubebuilder:validation:XValidation:rule="!self.lowerAscii().matches('[.]svc([.]cluster[.]local)?[.]?$|^[^.]+[.].*[.]svc[.]') && self.lowerAscii() != 'localhost' && !self.lowerAscii().endsWith('.localhost')",message="in-cluster and localhost names are not allowed"
 	// +required
 	Name string `json:"name,omitempty"`
 

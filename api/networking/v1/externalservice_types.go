@@ -151,15 +151,14 @@ const (
 // would let a namespace draw traffic that is not its own (CVE-2020-8554). Fields have the names and meanings that they
 // have in a Service. A field that is absent is not set, so that another writer may set it.
 //
-// +kubebuilder:validation:XValidation:rule="!has(self.publishNotReadyAddresses) || !self.publishNotReadyAddresses || (has(self.type) && self.type == 'Headless')",fieldPath=".publishNotReadyAddresses",message="publishNotReadyAddresses needs type Headless"
+// +kubebuilder:validation:XValidation:rule="!has(self.publishNotReadyAddresses) || !self.publishNotReadyAddresses || has(self.clusterIP)",fieldPath=".publishNotReadyAddresses",message="publishNotReadyAddresses needs clusterIP None"
 // +kubebuilder:validation:XValidation:rule="!has(self.sessionAffinityTimeout) || (has(self.sessionAffinity) && self.sessionAffinity == 'ClientIP')",fieldPath=".sessionAffinityTimeout",message="sessionAffinityTimeout needs sessionAffinity ClientIP"
 // +kubebuilder:validation:XValidation:rule="!has(self.ipFamilies) || size(self.ipFamilies) < 2 || !has(self.ipFamilyPolicy) || self.ipFamilyPolicy != 'SingleStack'",fieldPath=".ipFamilyPolicy",message="two ipFamilies need ipFamilyPolicy PreferDualStack or RequireDualStack"
 type ServiceTemplate struct {
-	// type is ClusterIP (the default), or Headless for a Service without a virtual address.
-	//
-	// +kubebuilder:default=ClusterIP
+	// clusterIP is None for a headless Service, whose DNS name resolves to the addresses. If it is absent, Kubernetes gives
+	// the Service a cluster IP.
 	// +optional
-	Type *ServiceType `json:"type,omitempty"`
+	ClusterIP *ServiceClusterIP `json:"clusterIP,omitempty"`
 
 	// labels to put on the Service.
 	//
@@ -216,7 +215,7 @@ type ServiceTemplate struct {
 	// +optional
 	InternalTrafficPolicy *corev1.ServiceInternalTrafficPolicy `json:"internalTrafficPolicy,omitempty"`
 
-	// publishNotReadyAddresses has the DNS name of a Headless Service resolve to unhealthy addresses as well.
+	// publishNotReadyAddresses has the DNS name of a headless Service resolve to unhealthy addresses as well.
 	// +optional
 	PublishNotReadyAddresses *bool `json:"publishNotReadyAddresses,omitempty"`
 }
@@ -241,17 +240,13 @@ type NetworkPolicyTemplate struct {
 	DryRun *bool `json:"dryRun,omitempty"`
 }
 
-// ServiceType is ClusterIP or Headless.
+// ServiceClusterIP is None. Kubernetes chooses each other cluster IP.
 //
-// +kubebuilder:validation:Enum=ClusterIP;Headless
-type ServiceType string
+// +kubebuilder:validation:Enum=None
+type ServiceClusterIP string
 
-const (
-	// ServiceClusterIP is a Service with a virtual address.
-	ServiceClusterIP ServiceType = "ClusterIP"
-	// ServiceHeadless is a Service whose DNS name resolves to the endpoints' addresses.
-	ServiceHeadless ServiceType = "Headless"
-)
+// ClusterIPNone is that of a headless Service.
+const ClusterIPNone ServiceClusterIP = "None"
 
 // ServicePort is one port of the Service.
 type ServicePort struct {

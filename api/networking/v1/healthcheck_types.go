@@ -10,7 +10,8 @@ import "github.com/fairlead-dev/fairlead/api/common"
 type HealthCheck struct {
 	common.Check `json:",inline"`
 
-	// unhealthyInterval is the interval while the address is unhealthy. The default is 30s.
+	// unhealthyInterval is the interval while the address is unhealthy. While the check of a published address fails, or
+	// nothing is healthy, interval applies to all addresses. The default is 30s.
 	//
 	// +optional
 	UnhealthyInterval *common.Duration `json:"unhealthyInterval,omitempty"`

@@ -47,7 +47,7 @@ const (
 // patroniPort is that of the REST API of Patroni.
 const patroniPort = 8008
 
-// memberInterval is how often a member is checked, whatever its role: a replica that is promoted must be found soon.
+// memberInterval is how often a member is checked while the published one fails: a replica that is promoted must be found soon.
 const memberInterval = 2 * time.Second
 
 // publishFlags are those of the command.
@@ -284,7 +284,7 @@ func (f *publishFlags) healthCheck() *networkingv1.HealthCheck {
 		}
 	}
 	if f.hasMembers() {
-		h.Interval, h.UnhealthyInterval = ptr.To(common.DurationOf(memberInterval)), ptr.To(common.DurationOf(memberInterval))
+		h.Interval = ptr.To(common.DurationOf(memberInterval))
 	}
 	return h
 }

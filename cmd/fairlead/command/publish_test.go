@@ -19,7 +19,7 @@ func TestWhatPublishPrintsPassesVet(t *testing.T) {
 		"a.example.com:80 b.example.com:80 c.example.com:80 --check=http":    {"httpGet: {}", "standby-2", "priority: 2"},
 		"a.example.com:80 b.example.com:80 --check=none":                     {"standby-1"},
 		"db_eu.example.com:5432":                                             {"\n  name: db-eu\n", "name: db_eu.example.com"},
-		"--patroni=db1.example.com,db2.example.com,192.0.2.3:5432 --name=db": {"port: 8008", "path: /primary", "name: postgres\n    port: 5432", "unhealthyInterval: 2s", "failback: Manual", "member-2", "priority: 2"},
+		"--patroni=db1.example.com,db2.example.com,192.0.2.3:5432 --name=db": {"port: 8008", "path: /primary", "name: postgres\n    port: 5432", "    interval: 2s\n", "failback: Manual", "member-2", "priority: 2"},
 		"--patroni=db1.example.com:5432,db2.example.com:5433":                {"\n  name: db1\n", "port: 5433"},
 		"--redis=192.0.2.1,[2001:db8::1]:6379 --name=sessions":               {"name: redis\n    port: 6379", `send: ROLE\r\n`, "expect: master", "2001:db8::1"},
 		"--redis=a.example.com:6379 --redis-secret=login":                    {"name: login", "key: password", "prefix: 'AUTH '", "expect: +OK"},

@@ -29,12 +29,12 @@ func TestVetEndsWithACodeThatScriptsCanTrust(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		"clean":                   {[]string{samples}, 0, "7 objects in 9 files: 0 errors, 0 warnings; skipped 4 objects of other kinds\n", ""},
+		"clean":                   {[]string{samples}, 0, "8 objects in 10 files: 0 errors, 0 warnings; skipped 4 objects of other kinds\n", ""},
 		"a warning":               {[]string{warned}, 0, "1 object in 1 file: 0 errors, 1 warning\n", ""},
 		"warnings as errors":      {[]string{"--warnings-as-errors", warned}, 1, "does not translate ports", ""},
 		"findings":                {[]string{bad}, 1, bad + ":4:42: error: ExternalService a: spec.endpoints[0].addresses[0]: ", ""},
 		"other kinds":             {[]string{other}, 0, "0 objects in 1 file: 0 errors, 0 warnings; skipped 1 object of other kinds", ""},
-		"a missing file":          {[]string{bad, "missing.yaml", samples}, 2, "8 objects in 10 files", "missing.yaml"},
+		"a missing file":          {[]string{bad, "missing.yaml", samples}, 2, "9 objects in 11 files", "missing.yaml"},
 		"a missing file in SARIF": {[]string{"-o", "sarif", "missing.yaml"}, 2, `"executionSuccessful": false`, "missing.yaml"},
 		"nothing named":           {nil, 2, "", "name a file, a folder, or -"},
 		"a cluster and a file":    {[]string{"--cluster", samples}, 2, "", "--cluster takes no files"},
@@ -58,7 +58,7 @@ func TestVetEndsWithACodeThatScriptsCanTrust(t *testing.T) {
 
 // headless is valid, and worth a warning.
 const headless = "apiVersion: networking.fairlead.dev/v1\nkind: ExternalService\nmetadata: {name: a}\n" +
-	"spec: {service: {type: Headless}, ports: [{name: sql, port: 5432, targetPort: 1}], endpoints: [{name: a, addresses: [192.0.2.1]}]}\n"
+	"spec: {service: {clusterIP: None}, ports: [{name: sql, port: 5432, targetPort: 1}], endpoints: [{name: a, addresses: [192.0.2.1]}]}\n"
 
 func TestVetQuietSaysNothingOfWarnings(t *testing.T) {
 	warned := filepath.Join(t.TempDir(), "warned.yaml")

@@ -15,6 +15,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	netv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -57,13 +58,13 @@ func NewClient(config *rest.Config) (client.WithWatch, error) {
 	mapper.Add(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), meta.RESTScopeNamespace)
 	mapper.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
-	for _, k := range []kind{leases, services, slicesOf} {
+	for _, k := range []kind{leases, services, slicesOf, networkPolicies} {
 		mapper.Add(k.group.WithKind(k.Kind), meta.RESTScopeNamespace)
 	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		networkingv1.AddToScheme, autorebootv1.AddToScheme, chaosv1.AddToScheme, appsv1.AddToScheme, corev1.AddToScheme,
-		authorizationv1.AddToScheme, coordinationv1.AddToScheme, discoveryv1.AddToScheme, argorollouts.AddToScheme,
+		authorizationv1.AddToScheme, coordinationv1.AddToScheme, discoveryv1.AddToScheme, netv1.AddToScheme, argorollouts.AddToScheme,
 	} {
 		if err := add(scheme); err != nil {
 			return nil, fmt.Errorf("register kinds: %w", err)

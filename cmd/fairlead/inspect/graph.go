@@ -13,7 +13,9 @@ import (
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
+	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 	"github.com/fairlead-dev/fairlead/internal/rules"
+	esrules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 	"github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
 )
 
@@ -50,6 +52,8 @@ type Graph struct {
 	namespace string
 	// namespaces are labels by name, of those that matter to the object that is explained and that were read.
 	namespaces map[string]labels.Set
+	// hasNetworkPolicies is that of the Snapshot.
+	hasNetworkPolicies bool
 }
 
 // New returns the Graph of what was read. An object that another one names, and that does not exist or was not read, is a
@@ -57,10 +61,10 @@ type Graph struct {
 func New(s *Snapshot) *Graph {
 	g := &Graph{
 		Objects: make([]*Object, 0, len(s.Objects)), Unread: s.Unread, namespace: s.namespace, namespaces: s.namespaces,
-		byKey: make(map[Key]*Object, len(s.Objects)), unread: map[string]string{},
+		byKey: make(map[Key]*Object, len(s.Objects)), unread: map[string]string{}, hasNetworkPolicies: s.hasNetworkPolicies,
 	}
 	for _, u := range s.Unread {
-		for _, k := range kinds {
+		for _, k := range slices.Concat(kinds, []kind{networkPolicies}) {
 			if k.groupResource() == u.Resource {
 				g.unread[k.Kind] = u.Message
 			}
@@ -108,7 +112,7 @@ func (g *Graph) add(source client.Object) {
 // kindsByType are the names of kinds by the types of their objects.
 var kindsByType = func() map[reflect.Type]string {
 	types := map[reflect.Type]string{}
-	for _, k := range kinds {
+	for _, k := range slices.Concat(kinds, []kind{networkPolicies}) {
 		types[reflect.TypeOf(k.object())] = k.Kind
 	}
 	return types
@@ -132,7 +136,7 @@ func (g *Graph) named(k Key) *Object {
 		o = &Object{Key: k, Health: Unknown, Said: "it does not exist"}
 		if message, unread := g.unread[k.Kind]; unread {
 			o.Said = "it could not be read: " + message
-		} else if kindOf(k.Kind).Kind == "" {
+		} else if kindOf(k.Kind).Kind == "" && k.Kind != NetworkPolicy {
 			o.Said = "objects of its kind are not read here"
 		}
 		g.byKey[k] = o
@@ -159,6 +163,10 @@ func (g *Graph) need(from *Object, role string, kind, name string) {
 // relate adds the edges that begin at an object.
 func (g *Graph) relate(o *Object) {
 	switch source := o.Source.(type) {
+	case *networkingv1.ExternalService:
+		if source.Spec.NetworkPolicy != nil && g.hasNetworkPolicies {
+			g.need(o, roleLimits, NetworkPolicy, esrules.NetworkPolicyName(o.Name))
+		}
 	case *autorebootv1.RebootPolicy:
 		g.relatePolicy(o, source)
 	case *chaosv1.ChaosPod:
@@ -180,6 +188,7 @@ const (
 	roleRestarts = "restarts"
 	roleKills    = "kills pods of"
 	roleDeclares = "depends on"
+	roleLimits   = "limits pods by"
 )
 
 // inverse is what an object is to the one that names it.

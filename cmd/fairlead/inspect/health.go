@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	netv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -92,6 +93,9 @@ var worst = []struct {
 func healthOf(object client.Object) (Health, string) {
 	if health, said, is := workloadHealth(object); is {
 		return health, said
+	}
+	if policy, is := object.(*netv1.NetworkPolicy); is {
+		return Healthy, limits(policy)
 	}
 	s := stateOf(object)
 	switch {

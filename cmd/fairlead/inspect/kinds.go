@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -41,20 +42,22 @@ type kind struct {
 	isOwned bool // by Fairlead
 	// ofCluster kinds have no namespace.
 	ofCluster bool
+	// selector limits what is listed; nil for all.
+	selector labels.Selector
 }
 
 var kinds = append([]kind{
 	{ExternalService, "externalservices", []string{"extsvc"}, networkingv1.GroupVersion,
 		func() client.Object { return &networkingv1.ExternalService{} },
-		func() client.ObjectList { return &networkingv1.ExternalServiceList{} }, true, false},
+		func() client.ObjectList { return &networkingv1.ExternalServiceList{} }, true, false, nil},
 	{ClusterRebootPolicy, "clusterrebootpolicies", []string{"crbp"}, autorebootv1.GroupVersion,
 		func() client.Object { return &autorebootv1.ClusterRebootPolicy{} },
-		func() client.ObjectList { return &autorebootv1.ClusterRebootPolicyList{} }, true, true},
+		func() client.ObjectList { return &autorebootv1.ClusterRebootPolicyList{} }, true, true, nil},
 	{RebootPolicy, "rebootpolicies", []string{"rbp"}, autorebootv1.GroupVersion,
 		func() client.Object { return &autorebootv1.RebootPolicy{} },
-		func() client.ObjectList { return &autorebootv1.RebootPolicyList{} }, true, false},
+		func() client.ObjectList { return &autorebootv1.RebootPolicyList{} }, true, false, nil},
 	{ChaosPod, "chaospods", []string{"chp"}, chaosv1.GroupVersion,
-		func() client.Object { return &chaosv1.ChaosPod{} }, func() client.ObjectList { return &chaosv1.ChaosPodList{} }, true, false},
+		func() client.Object { return &chaosv1.ChaosPod{} }, func() client.ObjectList { return &chaosv1.ChaosPodList{} }, true, false, nil},
 }, workloads()...)
 
 func workloads() (all []kind) {

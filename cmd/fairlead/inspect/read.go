@@ -78,6 +78,8 @@ type Snapshot struct {
 	stale map[string]string
 	// namespaces are labels by name, as far as they were read.
 	namespaces map[string]labels.Set
+	// hasNetworkPolicies means that those of ExternalServices were read, or are among what is Unread.
+	hasNetworkPolicies bool
 }
 
 // Read lists each kind once, in a namespace, or in all for an empty one. The error is that the API server does not answer.
@@ -85,6 +87,7 @@ func Read(ctx context.Context, from client.Reader, namespace string) (*Snapshot,
 	all, err := read(ctx, from, namespace, kinds)
 	if err == nil {
 		all.namespace = namespace
+		all.readNetworkPolicies(ctx, from, namespace)
 	}
 	return all, err
 }
@@ -151,7 +154,9 @@ func list(ctx context.Context, from client.Reader, k kind, namespace string, tak
 		ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 		defer cancel()
 		page := k.list()
-		err := from.List(ctx, page, &client.ListOptions{Namespace: namespace, Limit: options.Limit, Continue: options.Continue})
+		err := from.List(ctx, page, &client.ListOptions{
+			Namespace: namespace, LabelSelector: k.selector, Limit: options.Limit, Continue: options.Continue,
+		})
 		version = page.GetResourceVersion()
 		return page, err
 	})
@@ -244,6 +249,9 @@ func ReadWith(ctx context.Context, from client.Reader, key Key) (*Graph, *Object
 		return nil, nil, err
 	}
 	all.Objects = append([]client.Object{object}, all.Objects...)
+	if key.Kind == ExternalService {
+		all.readNetworkPolicies(ctx, from, key.Namespace)
+	}
 	graph := New(all)
 	isClusterPolicy := func(o *Object) bool { return o.Kind == ClusterRebootPolicy }
 	if IsWorkload(key.Kind) && slices.ContainsFunc(graph.Objects, isClusterPolicy) || key.Kind == ClusterRebootPolicy {

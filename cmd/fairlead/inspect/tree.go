@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 )
 
-// Branch is an object in a tree, with what it stands for below it: below an ExternalService what depends on it, below a policy
-// or a ChaosPod the workloads that it acts on, and below a workload what it needs and what acts on it.
+// Branch is an object in a tree, with what it stands for below it: below an ExternalService its NetworkPolicy and what depends on
+// it, below a policy or a ChaosPod the workloads that it acts on, and below a workload what it needs and what acts on it.
 type Branch struct {
 	Key
 	// Role is what the object is to the one above it. It is empty for a root.
@@ -40,7 +40,7 @@ type Status struct {
 func (g *Graph) Status(selector labels.Selector) *Status {
 	s, shown := &Status{Trees: []Branch{}, Leaders: g.leaders, Unread: g.Unread}, map[*Object]bool{}
 	for _, o := range g.Objects { // ExternalServices come first
-		isRoot := o.Source != nil && !IsWorkload(o.Kind) && (o.Kind == ExternalService || !shown[o])
+		isRoot := o.Source != nil && !IsWorkload(o.Kind) && o.Kind != NetworkPolicy && (o.Kind == ExternalService || !shown[o])
 		if !isRoot || !g.concerns(o) || !selector.Matches(labels.Set(o.Source.GetLabels())) {
 			continue
 		}
@@ -81,7 +81,7 @@ func branch(o *Object, role string, shown map[*Object]bool) Branch {
 	var below []Relation
 	switch {
 	case o.Kind == ExternalService:
-		below = o.NeededBy
+		below = slices.Concat(o.Needs, o.NeededBy)
 	case !IsWorkload(o.Kind):
 		below = slices.DeleteFunc(slices.Clone(o.Needs), func(r Relation) bool { return r.Role != roleRestarts && r.Role != roleKills })
 	case role == "":

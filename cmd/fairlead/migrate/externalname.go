@@ -17,7 +17,7 @@ var externalName = &Peer{
 	Reads: []Kind{{GroupKind: serviceKind, Version: "v1", Plural: "services"}},
 	Differences: slices.Concat([]string{
 		"A Service of type ExternalName is an alias in DNS: clients connect to the external name and to any of its ports. An ExternalService has a cluster " +
-			"IP, or with service.type Headless the addresses themselves, and only the ports that it names.",
+			"IP, or with service.clusterIP None the addresses themselves, and only the ports that it names.",
 		"Clients that verify a certificate, or send a Host header, have to be given the external name for that.",
 	}, serviceDifferences),
 	Steps:     serviceSteps,

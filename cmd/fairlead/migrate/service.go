@@ -8,13 +8,17 @@ import (
 	"net/netip"
 	"regexp"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/utils/ptr"
 
 	"github.com/fairlead-dev/fairlead/api/common"
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
+	esrules "github.com/fairlead-dev/fairlead/internal/rules/externalservice"
 )
 
 var serviceKind = schema.GroupKind{Kind: "Service"}
@@ -35,18 +39,13 @@ var (
 	}
 )
 
-// toolLabels are set by what applies manifests, to find its objects again.
-var toolLabels = regexp.MustCompile(`^(app\.kubernetes\.io/(managed-by|instance)|helm\.sh/chart|argocd\.argoproj\.io/.*|(kustomize|helm)\.toolkit\.fluxcd\.io/.*|` +
+// toolKeys are labels and annotations that are set by what applies manifests, to find its objects again.
+var toolKeys = regexp.MustCompile(`^(app\.kubernetes\.io/(managed-by|instance)|(meta\.)?helm\.sh/.*|argocd\.argoproj\.io/.*|(kustomize|helm)\.toolkit\.fluxcd\.io/.*|` +
 	`endpointslice\.kubernetes\.io/.*|kubernetes\.io/service-name|service\.kubernetes\.io/headless|([^/]*\.)?fairlead\.dev/.*)$`)
 
-// external begins an ExternalService that takes the name, the namespace and the labels of an object.
+// external begins an ExternalService that takes the name and the namespace of an object.
 func (r *run) external(s *subject) *networkingv1.ExternalService {
-	out := &networkingv1.ExternalService{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name + r.options.NameSuffix}}
-	if labels := s.labels(); len(labels) > 0 {
-		out.Spec.Service = &networkingv1.ServiceTemplate{Labels: labels}
-	}
-	s.annotations()
-	return out
+	return &networkingv1.ExternalService{ObjectMeta: metav1.ObjectMeta{Namespace: s.namespace, Name: s.name + r.options.NameSuffix}}
 }
 
 // labels returns those that a user gave. What the tools set that apply manifests, they set again.
@@ -54,7 +53,7 @@ func (s *subject) labels() map[string]common.LabelValue {
 	found := map[string]common.LabelValue{}
 	members, keys := s.root().in("metadata", "labels").members()
 	for i, m := range members {
-		if toolLabels.MatchString(keys[i]) {
+		if toolKeys.MatchString(keys[i]) {
 			m.use()
 		} else {
 			found[keys[i]] = common.LabelValue(m.text())
@@ -63,25 +62,21 @@ func (s *subject) labels() map[string]common.LabelValue {
 	return found
 }
 
-// annotations names those that a user gave.
-func (s *subject) annotations() {
+// annotations returns those that a user gave, without what the rules refuse.
+func (s *subject) annotations() map[string]networkingv1.AnnotationValue {
+	found := map[string]networkingv1.AnnotationValue{}
 	members, keys := s.root().in("metadata", "annotations").members()
 	for i, m := range members {
-		if keys[i] == corev1.LastAppliedConfigAnnotation || strings.HasPrefix(keys[i], "endpoints.kubernetes.io/") {
+		switch key := keys[i]; {
+		case key == corev1.LastAppliedConfigAnnotation, strings.HasPrefix(key, "endpoints.kubernetes.io/"), toolKeys.MatchString(key):
 			m.use()
-		} else {
-			m.say(Lost, "the Service of an ExternalService gets no annotations")
+		case esrules.IsReserved(key):
+			m.say(Lost, "is reserved for controllers: an ExternalService gives its Service no such annotation")
+		default:
+			found[key] = networkingv1.AnnotationValue(m.text())
 		}
 	}
-}
-
-// headless makes the Service one without a virtual address.
-func headless(e *networkingv1.ExternalService) {
-	if e.Spec.Service == nil {
-		e.Spec.Service = &networkingv1.ServiceTemplate{}
-	}
-	kind := networkingv1.ServiceHeadless
-	e.Spec.Service.Type = &kind
+	return found
 }
 
 var portName = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,13}[a-z0-9])?$`)
@@ -126,26 +121,50 @@ func (s *subject) servicePorts() (ports []networkingv1.ServicePort, names []stri
 	return ports, names
 }
 
-// serviceFields reads what a Service has beside ports and addresses.
+// serviceFields carries over what a Service has beside ports and addresses.
 func (s *subject) serviceFields(e *networkingv1.ExternalService) {
-	spec := s.root().in("spec")
-	if spec.in("clusterIP").n != nil && spec.in("clusterIP").text() == corev1.ClusterIPNone {
-		headless(e)
+	spec, of := s.root().in("spec"), networkingv1.ServiceTemplate{}
+	if labels := s.labels(); len(labels) > 0 {
+		of.Labels = labels
+	}
+	if annotations := s.annotations(); len(annotations) > 0 {
+		of.Annotations = annotations
+	}
+	isHeadless := spec.in("clusterIP").text() == corev1.ClusterIPNone
+	if isHeadless {
+		of.ClusterIP = ptr.To(networkingv1.ClusterIPNone)
 	}
 	spec.in("clusterIPs").use()
-	spec.in("ipFamilies").use()
+	for _, family := range spec.in("ipFamilies").items() {
+		of.IPFamilies = append(of.IPFamilies, corev1.IPFamily(family.text()))
+	}
+	of.IPFamilyPolicy = optional(corev1.IPFamilyPolicy(spec.in("ipFamilyPolicy").text()))
+	of.TrafficDistribution = optional(spec.in("trafficDistribution").text())
+	if !spec.in("sessionAffinity").is(string(corev1.ServiceAffinityNone)) {
+		of.SessionAffinity = optional(corev1.ServiceAffinity(spec.in("sessionAffinity").text()))
+		if seconds := spec.in("sessionAffinityConfig", "clientIP", "timeoutSeconds"); seconds.exists() {
+			of.SessionAffinityTimeout = ptr.To(common.DurationOf(time.Duration(seconds.number()) * time.Second))
+		}
+	}
+	if local := spec.in("internalTrafficPolicy"); !local.is(string(corev1.ServiceInternalTrafficPolicyCluster)) {
+		local.say(Lost, "has no effect on an alias, and would lead no client to an address outside of the cluster")
+	}
+	if unready := spec.in("publishNotReadyAddresses"); isHeadless && unready.is("true") && unready.exists() {
+		of.PublishNotReadyAddresses = ptr.To(true)
+	} else if !unready.is("false") {
+		unready.say(Lost, "has no effect on an alias, and needs clusterIP None")
+	}
+	if !equality.Semantic.DeepEqual(of, networkingv1.ServiceTemplate{}) {
+		e.Spec.Service = &of
+	}
 	for _, name := range []string{"NodePort", "LoadBalancer"} {
 		if spec.in("type").n != nil && spec.in("type").n.Value == name {
 			spec.in("type").say(Lost, "an ExternalService is reached from within the cluster alone")
 		}
 	}
 	spec.in("type").use()
-	for field, defaults := range map[string][]string{
-		"sessionAffinity": {"None"}, "internalTrafficPolicy": {"Cluster"}, "ipFamilyPolicy": {"SingleStack", "PreferDualStack"},
-		"externalTrafficPolicy": {"Cluster"}, "allocateLoadBalancerNodePorts": {"true"}, "publishNotReadyAddresses": {"false"},
-	} {
-		spec.in(field).is(defaults...)
-	}
+	spec.in("externalTrafficPolicy").is("Cluster")
+	spec.in("allocateLoadBalancerNodePorts").is("true")
 	spec.rest(noField)
 }
 

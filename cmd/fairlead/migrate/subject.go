@@ -122,7 +122,7 @@ func (c cursor) text() string {
 }
 
 // optional returns nil for an empty text.
-func optional(text string) *string {
+func optional[T ~string](text T) *T {
 	if text == "" {
 		return nil
 	}

@@ -14,6 +14,9 @@ import (
 	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+	netv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -31,6 +34,7 @@ import (
 type controllerBuilder struct {
 	assembly      *assembly
 	manager       *eventManager
+	namespaces    []string // whose objects are cached; none means all
 	disruptions   *disruptions
 	workloadKinds *workloadkinds.Watches
 
@@ -158,7 +162,32 @@ func (b *controllerBuilder) externalServices(ctx context.Context, registry prome
 	}
 	a.egress.notify(made.EnqueueAll, made.EnqueueAddresses)
 	read := append(slices.Collect(maps.Keys(externalservice.Cache())), client.Object(&networkingv1.ExternalService{}))
+	if forbidden := b.mayList(ctx, &netv1.NetworkPolicyList{}); forbidden != nil {
+		a.logger.Error(forbidden, "ExternalServices cannot have a networkPolicy: grant the operator its role, or leave that field out")
+		read = slices.DeleteFunc(read, func(kind client.Object) bool {
+			_, is := kind.(*netv1.NetworkPolicy)
+			return is
+		})
+	}
 	return made, read, nil
+}
+
+// mayList returns an error if the API server forbids the operator to list objects of a kind. It returns nil if that is not
+// known.
+func (b *controllerBuilder) mayList(ctx context.Context, kind client.ObjectList) error {
+	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
+	defer cancel()
+	namespaces := b.namespaces
+	if len(namespaces) == 0 {
+		namespaces = []string{metav1.NamespaceAll}
+	}
+	for _, namespace := range namespaces {
+		err := b.manager.GetAPIReader().List(ctx, kind, client.InNamespace(namespace), client.Limit(1))
+		if apierrors.IsForbidden(err) {
+			return err
+		}
+	}
+	return nil
 }
 
 // syncAdmission waits until the cache has what admission reads, if this replica serves admission.

@@ -53,8 +53,9 @@ func (b *controllerBuilder) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	b.namespaces = open
 	registry := prometheus.NewRegistry() // of this attempt
-	if err := b.newManager(ctx, open, registry); err != nil {
+	if err := b.newManager(ctx, registry); err != nil {
 		return err
 	}
 	if err := b.share(registry); err != nil {
@@ -104,11 +105,11 @@ func (m *eventManager) GetEventRecorder(name string) recorder.EventRecorder {
 
 // newManager creates a Manager without servers of its own. The operator's own servers start before it and stop after
 // it.
-func (b *controllerBuilder) newManager(ctx context.Context, namespaces []string, registry prometheus.Registerer) error {
+func (b *controllerBuilder) newManager(ctx context.Context, registry prometheus.Registerer) error {
 	a, api := b.assembly, b.assembly.controllersConfig()
 	held := externalservice.Cache()
 	maps.Copy(held, rebootpolicy.Cache(sourcesMode(a.config)))
-	config, of, err := a.clusterOptions(ctx, api, namespaces, held)
+	config, of, err := a.clusterOptions(ctx, api, b.namespaces, held)
 	if err != nil {
 		return err
 	}

@@ -40,6 +40,11 @@ func TestFindingsSayWhereAndWhatAndWhatToDo(t *testing.T) {
 			"4:28 error unknown-field spec.ports[0].shade: unknown field; the fields here are appProtocol, name, port, protocol, targetPort"}},
 		"a field of the other version": {external + strings.Replace(plainExternal, "{ports", "{probe: {}, ports", 1), []string{
 			"4:8 error unknown-field spec.probe: unknown field; it exists only at networking.fairlead.dev/v1alpha1"}},
+		"fields of a container's probe": {external + strings.Replace(plainExternal, "{ports", "{healthCheck: {httpGet: {host: a}, periodSeconds: 5}, ports", 1), []string{
+			"4:32 error unknown-field spec.healthCheck.httpGet.host: unknown field; write hostHeader for the header Host; it does not change what is connected to",
+			`4:42 error unknown-field spec.healthCheck.periodSeconds: unknown field; write interval with a unit, such as "10s"`}},
+		"a headless Service by its former name": {external + strings.Replace(plainExternal, "{ports", "{service: {type: Headless}, ports", 1), []string{
+			"4:18 error unknown-field spec.service.type: unknown field; write clusterIP: None for a headless Service; without it, the Service has a cluster IP"}},
 		"a number in quotes": {external + strings.Replace(plainExternal, "5432", "'5432'", 1), []string{
 			unchecked, "4:28 error schema spec.ports[0].port: must be an integer, not a string; if it is in quotes, remove them"}},
 		"YAML's own booleans": {external + strings.Replace(plainExternal, "name: a,", "name: y,", 1), []string{
@@ -69,8 +74,8 @@ func TestFindingsSayWhereAndWhatAndWhatToDo(t *testing.T) {
 			"the kinds are networking.fairlead.dev/v1 ExternalService, autoreboot.fairlead.dev/v1 RebootPolicy, autoreboot.fairlead.dev/v1 ClusterRebootPolicy, chaos.fairlead.dev/v1 ChaosPod"}},
 		"cron that never fires": {chaos + "spec: {target: {workload: {kind: Deployment, name: web}}, schedule: {cron: \"61 * * * *\"}}\n", []string{
 			`4:70 error rule spec.schedule.cron: "61 * * * *": minute "61": takes 0-59, *, lists, ranges and steps`}},
-		"advice": {external + "spec: {service: {type: Headless}, ports: [{name: sql, port: 5432, targetPort: 1}], endpoints: [{name: a, addresses: [192.0.2.1]}]}\n", []string{
-			"4:43 warning advice spec.ports[0]: a headless Service does not translate ports: clients must connect to 1, not 5432"}},
+		"advice": {external + "spec: {service: {clusterIP: None}, ports: [{name: sql, port: 5432, targetPort: 1}], endpoints: [{name: a, addresses: [192.0.2.1]}]}\n", []string{
+			"4:45 warning advice spec.ports[0]: a headless Service does not translate ports: clients must connect to 1, not 5432"}},
 		"a period of v1alpha1 that cannot be read": {externalAlpha + "spec: {ports: [{name: a, port: 1}], endpoints: [{name: a, addresses: [192.0.2.1]}], probe: {tcpSocket: {port: 1}, interval: 5}}\n", []string{
 			`4:115 error schema spec.probe.interval: durations need a unit: write "5s"`}},
 		"policies of v1alpha1": {rebootAlpha + "spec:\n  cooldown: 10m\n  targets: [{kind: Deployment, name: a}]\n  policies:\n  - name: p\n    type: Probe\n    probe: {httpGet: {port: http}, interval: 3s, timeout: 5s}\n", []string{

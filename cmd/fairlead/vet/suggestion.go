@@ -47,6 +47,12 @@ func (c *objectCheck) suggestion(path string) string {
 			return fmt.Sprintf("it exists only at %s/%s", c.kind.Group, version)
 		}
 	}
+	if remedy := remedies[lastTwo(path)]; remedy != "" {
+		return remedy
+	}
+	if remedy := remedies[name]; remedy != "" && slices.Contains(known, "interval") {
+		return remedy
+	}
 	if near := nearest(name, known); near != "" {
 		return fmt.Sprintf("did you mean %s?", near)
 	}
@@ -54,6 +60,21 @@ func (c *objectCheck) suggestion(path string) string {
 		return "remove it"
 	}
 	return "the fields here are " + strings.Join(known, ", ")
+}
+
+// remedies are what to write instead of fields of Kubernetes, by the last name of a path or the last two.
+var remedies = map[string]string{
+	"httpGet.host":        "write hostHeader for the header Host; it does not change what is connected to",
+	"service.type":        "write clusterIP: None for a headless Service; without it, the Service has a cluster IP",
+	"periodSeconds":       `write interval with a unit, such as "10s"`,
+	"timeoutSeconds":      `write timeout with a unit, such as "2s"`,
+	"initialDelaySeconds": "remove it",
+}
+
+// lastTwo returns the last two names of a path.
+func lastTwo(path string) string {
+	names := strings.Split(path, ".")
+	return strings.Join(names[max(len(names)-2, 0):], ".")
 }
 
 // properties returns the fields that the schema has at a path. It returns nil for a path that the schema does not have.

@@ -60,7 +60,7 @@ func Service(es *networkingv1.ExternalService, ports []corev1.ServicePort) *core
 		WithType(corev1.ServiceTypeClusterIP).
 		WithIPFamilyPolicy(rules.IPFamilyPolicy(es.Spec.Service))
 	setFields(spec, es.Spec.Service)
-	if IsHeadless(es) {
+	if rules.IsHeadless(es.Spec.Service) {
 		spec.WithClusterIP(corev1.ClusterIPNone)
 	}
 	for i := range ports {
@@ -117,17 +117,15 @@ func serviceLabels(es *networkingv1.ExternalService) map[string]string {
 	return labels
 }
 
-// IsHeadless reports whether the Service has no address of its own.
-func IsHeadless(es *networkingv1.ExternalService) bool {
-	return *es.Spec.Service.Type == networkingv1.ServiceHeadless
-}
+// IsHeadless reports whether a Service has no address of its own.
+func IsHeadless(service *corev1.Service) bool { return service.Spec.ClusterIP == corev1.ClusterIPNone }
 
-// TypeOf returns the type of a Service.
-func TypeOf(service *corev1.Service) networkingv1.ServiceType {
-	if service.Spec.ClusterIP == corev1.ClusterIPNone {
-		return networkingv1.ServiceHeadless
+// ClusterIP returns what the spec of a Service says that is headless, or is not.
+func ClusterIP(isHeadless bool) *networkingv1.ServiceClusterIP {
+	if !isHeadless {
+		return nil
 	}
-	return networkingv1.ServiceClusterIP
+	return ptr.To(networkingv1.ClusterIPNone)
 }
 
 // ServiceMatches reports whether applying would change nothing. Labels and annotations of others may stay.

@@ -25,8 +25,8 @@ func Kind[T client.Object](
 	return source.Kind(ownInformer{from}, of, handle, predicates...)
 }
 
-// OptionalKind is Kind for a kind of ours that a controller only refers to: its controller does not wait for it, and its
-// events begin when its CRD has been installed. One that the operator leaves out has none.
+// OptionalKind is Kind for a kind that a controller can do without: the controller does not wait for it, and its events begin
+// when its CRD has been installed and the operator may list it. A kind of ours that the operator leaves out has none.
 func OptionalKind[T client.Object](
 	from cache.Cache, of T, handle handler.TypedEventHandler[T, reconcile.Request], predicates ...predicate.TypedPredicate[T],
 ) source.Source {

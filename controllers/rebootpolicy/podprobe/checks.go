@@ -86,24 +86,12 @@ func New(o Options) *Checks {
 		network:  clientprobe.Network{Dial: o.Dial, Lookup: o.Lookup},
 	}
 	c.prober = probe.New(probe.Options{
-		Dial: c.dial, Lookup: c.network.LookupAll, RequireThreshold: true, Group: clientprobe.Group, Names: metricNames(),
+		Dial: c.dial, Lookup: c.network.LookupAll, RequireThreshold: true, Group: clientprobe.Group, Kind: "RebootPolicy",
 		Reference: o.Reference, OnSuspect: o.OnSuspect, MaxSuspicion: maxSuspicion,
 		Workers: o.Workers, Now: o.Now, Rand: o.Rand, Notify: c.onProbeChange, Registerer: o.Registerer,
 	})
 	c.Verification = clientprobe.New(c.prober, o.Notify)
 	return c
-}
-
-// metricNames of the metrics. None has a label that a user chooses.
-func metricNames() probe.Names {
-	return probe.Names{
-		Results:  "fairlead_rebootpolicy_probe_results_total",
-		Duration: "fairlead_rebootpolicy_probe_duration_seconds",
-		Late:     "fairlead_rebootpolicy_probe_late_total",
-		Suspect:  "fairlead_rebootpolicy_probes_inconclusive",
-		Targets:  "fairlead_rebootpolicy_probe_targets",
-		InFlight: "fairlead_rebootpolicy_probes_in_flight",
-	}
 }
 
 // Run checks until ctx ends, and returns once no check is under way. It fails at once where the

@@ -73,12 +73,13 @@ func TestMetricsAreThePoliciesOwnAndNameNoObject(t *testing.T) {
 	}
 	unresolved := false
 	for _, family := range families {
-		if !strings.HasPrefix(family.GetName(), "fairlead_rebootpolicy_probe") {
-			t.Errorf("%s is not a policy's", family.GetName())
-		}
 		for _, metric := range family.GetMetric() {
 			for _, label := range metric.GetLabel() {
-				if label.GetName() != "type" && label.GetName() != "result" {
+				if label.GetName() == "kind" {
+					if label.GetValue() != "RebootPolicy" {
+						t.Errorf("%s is of kind %s", family.GetName(), label.GetValue())
+					}
+				} else if label.GetName() != "type" && label.GetName() != "result" {
 					t.Errorf("%s has a label %s", family.GetName(), label.GetName())
 				}
 				unresolved = unresolved || label.GetValue() == common.ReasonHostUnresolved

@@ -219,7 +219,7 @@ func TestWhatARequestSays(t *testing.T) {
 		"headers": {func(h *common.HTTPGetAction) {
 			h.HTTPHeaders = []common.HTTPHeader{{Name: "X-Check", Value: "deep, very"}, {Name: "host", Value: "shop.example.com:81"}, {Name: "Accept", Value: "text/plain"}}
 		}, "GET / HTTP/1.1|Host: shop.example.com:81|User-Agent: fairlead-probe/1|X-Check: deep, very|Accept: text/plain|Connection: close"},
-		"the host of the check": {func(h *common.HTTPGetAction) { h.Host = ptr.To("db.example.com") },
+		"the host of the check": {func(h *common.HTTPGetAction) { h.HostHeader = ptr.To("db.example.com") },
 			"GET / HTTP/1.1|Host: db.example.com|User-Agent: fairlead-probe/1|Accept: */*|Connection: close"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -5,6 +5,7 @@ package externalservice
 
 import (
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -22,14 +23,15 @@ const (
 	defaultFailbackDelay     common.Duration = "5m"
 )
 
-// Default sets every unset field that has a default, and never changes one that is set. It is idempotent, and makes no
-// valid object invalid. If a default would contradict a given value, such as a timeout above the interval, the given
-// value is used for both.
+// Default sets every unset field that has a default, and never changes one that is set, except that DNS names get lower
+// case. It is idempotent, and makes no valid object invalid. If a default would contradict a given value, such as a
+// timeout above the interval, the given value is used for both.
 //
 // It does not set targetPort, which follows port while it is absent. It does not create failover either. A block that
 // the user did not write would outlive the healthCheck that it needs, so that its removal would be refused.
 func Default(obj *v1.ExternalService) {
 	DefaultMaps(obj)
+	block(&obj.Spec.Service)
 	for i := range obj.Spec.Ports {
 		rules.SetDefault(&obj.Spec.Ports[i].Protocol, corev1.ProtocolTCP)
 	}
@@ -43,8 +45,6 @@ func DefaultMaps(obj *v1.ExternalService) {
 	rules.SetDefault(&spec.Suspend, false)
 	rules.SetDefault(&spec.DeletionPolicy, v1.DeletionDelete)
 	rules.DefaultHistoryLimit(&spec.HistoryLimit)
-	block(&spec.Service)
-	rules.SetDefault(&spec.Service.Type, v1.ServiceClusterIP)
 	if spec.NetworkPolicy != nil {
 		rules.SetDefault(&spec.NetworkPolicy.DryRun, false)
 	}
@@ -84,6 +84,9 @@ func defaultEndpoints(endpoints []v1.Endpoint) {
 	var fresh []values
 	for i := range endpoints {
 		e := &endpoints[i]
+		if e.DNS != nil {
+			e.DNS.Name = strings.ToLower(e.DNS.Name)
+		}
 		if e.Priority != nil && e.State != nil && (e.DNS == nil || e.DNS.RecordType != nil) {
 			continue
 		}

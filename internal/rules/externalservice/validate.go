@@ -33,8 +33,9 @@ func Validate(obj, old *v1.ExternalService) field.ErrorList {
 
 // immutable refuses what Kubernetes does not let change in a Service: its first family, which is that of clusterIP.
 func immutable(obj, old *v1.ExternalService) field.ErrorList {
-	if old == nil || obj.Spec.Service == nil || len(obj.Spec.Service.IPFamilies) == 0 || typeOf(obj) != typeOf(old) {
-		return nil // a Service of another type gets an address again
+	if old == nil || obj.Spec.Service == nil || len(obj.Spec.Service.IPFamilies) == 0 ||
+		IsHeadless(obj.Spec.Service) != IsHeadless(old.Spec.Service) {
+		return nil // a Service that is headless, or is no more, gets another address
 	}
 	var first corev1.IPFamily
 	if was := old.Spec.Service; was != nil && len(was.IPFamilies) > 0 {
@@ -51,11 +52,9 @@ func immutable(obj, old *v1.ExternalService) field.ErrorList {
 	return nil
 }
 
-func typeOf(es *v1.ExternalService) v1.ServiceType {
-	if es.Spec.Service == nil {
-		return v1.ServiceClusterIP
-	}
-	return ptr.Deref(es.Spec.Service.Type, v1.ServiceClusterIP)
+// IsHeadless reports whether a Service is to have no address of its own. The template may be nil.
+func IsHeadless(of *v1.ServiceTemplate) bool {
+	return of != nil && ptr.Deref(of.ClusterIP, "") == v1.ClusterIPNone
 }
 
 // service checks the fields of a Service that the schema and CEL do not check.
@@ -84,7 +83,7 @@ func Publishable(obj *v1.ExternalService) field.ErrorList {
 	errs = append(errs, because(rules.At("metadata", "name"), obj.Name,
 		"the Service gets this name", validation.IsDNS1035Label(obj.Name))...)
 	if spec.Service != nil {
-		errs = append(errs, rules.Known(path.Child("service", "type"), spec.Service.Type, v1.ServiceClusterIP, v1.ServiceHeadless)...)
+		errs = append(errs, rules.Known(path.Child("service", "clusterIP"), spec.Service.ClusterIP, v1.ClusterIPNone)...)
 		errs = append(errs, service(path.Child("service"), spec.Service)...)
 	}
 	if p := spec.NetworkPolicy; p != nil {
@@ -121,14 +120,17 @@ func serviceLabels(path rules.Path, labels map[string]common.LabelValue) field.E
 	return errs
 }
 
-// reserved refuses a key by which controllers of Kubernetes or Fairlead act on Services.
-func reserved(path rules.Path, key, what string) field.ErrorList {
+// IsReserved reports whether a label or an annotation is one by which controllers of Kubernetes or Fairlead act on Services.
+func IsReserved(key string) bool {
 	domain, _, hasDomain := strings.Cut(key, "/")
-	isReserved := within(domain, "kubernetes.io") || within(domain, "k8s.io") || within(domain, "fairlead.dev")
 	if domain == "app.kubernetes.io" {
-		isReserved = key == common.ManagedByLabel
+		return key == common.ManagedByLabel
 	}
-	if !isReserved || !hasDomain {
+	return hasDomain && (within(domain, "kubernetes.io") || within(domain, "k8s.io") || within(domain, "fairlead.dev"))
+}
+
+func reserved(path rules.Path, key, what string) field.ErrorList {
+	if !IsReserved(key) {
 		return nil
 	}
 	return field.ErrorList{field.Forbidden(path.Field(), "the "+what+" is reserved for controllers; choose another key")}
@@ -152,9 +154,9 @@ func endpoint(path rules.Path, e *v1.Endpoint, ports int) field.ErrorList {
 		return errs
 	}
 	errs = append(errs, rules.Known(path.Child("dns", "recordType"), e.DNS.RecordType, v1.RecordAddress, v1.RecordSRV)...)
-	at, name := path.Child("dns", "name"), strings.TrimSuffix(e.DNS.Name, ".")
+	at, name := path.Child("dns", "name"), strings.ToLower(strings.TrimSuffix(e.DNS.Name, "."))
 	// CEL cannot strip the final dot, so these names would pass its rule.
-	if name != e.DNS.Name && (name == "localhost" || strings.HasSuffix(name, ".localhost")) {
+	if strings.HasSuffix(e.DNS.Name, ".") && (name == "localhost" || strings.HasSuffix(name, ".localhost")) {
 		errs = append(errs, field.Invalid(at.Field(), e.DNS.Name, "in-cluster and localhost names are not allowed"))
 	}
 	if last := name[strings.LastIndexByte(name, '.')+1:]; numericLabel.MatchString(last) {

@@ -35,6 +35,8 @@ func TestRefusesWhatTheSchemaCannot(t *testing.T) {
 		"zone":                   {spec: around(static+", zone: 'a b'", ""), want: []string{"spec.endpoints[0].zone"}},
 		"appProtocol":            {spec: `{ports: [{name: a, port: 80, appProtocol: "a b"}], endpoints: [{name: x, addresses: [192.0.2.1]}]}`, want: []string{"spec.ports[0].appProtocol"}},
 		"localhost, dotted":      {spec: around("dns: {name: localhost.}", ""), want: []string{"in-cluster and localhost"}},
+		"localhost, shouted":     {spec: around("dns: {name: LOCALHOST.}", ""), want: []string{"in-cluster and localhost"}},
+		"hexadecimal, shouted":   {spec: around("dns: {name: '0X7F.0X1'}", ""), want: []string{"last label must not be a number"}},
 		"below localhost":        {spec: around("dns: {name: a.localhost.}", ""), want: []string{"in-cluster and localhost"}},
 		"numbers as a name":      {spec: around("dns: {name: '127.1'}", ""), want: []string{"last label must not be a number"}},
 		"hexadecimal":            {spec: around("dns: {name: '0x7f.0x1'}", ""), want: []string{"last label must not be a number"}},
@@ -94,8 +96,8 @@ func TestTheFirstFamilyOfAServiceStays(t *testing.T) {
 		"that of the address": {spec: "ipFamilies: [IPv6]", old: "{}", clusterIP: "2001:db8::1"},
 		"not of the address":  {spec: "ipFamilies: [IPv6]", old: "{}", clusterIP: "10.0.0.1", refused: true},
 		"no address yet":      {spec: "ipFamilies: [IPv6]", old: "{}"},
-		"headless":            {spec: "type: Headless, ipFamilies: [IPv6]", old: "type: Headless", clusterIP: "None"},
-		"with another type":   {spec: "type: Headless, ipFamilies: [IPv6]", old: "ipFamilies: [IPv4]", clusterIP: "10.0.0.1"},
+		"headless":            {spec: "clusterIP: None, ipFamilies: [IPv6]", old: "clusterIP: None", clusterIP: "None"},
+		"with another type":   {spec: "clusterIP: None, ipFamilies: [IPv6]", old: "ipFamilies: [IPv4]", clusterIP: "10.0.0.1"},
 		"left to Kubernetes":  {spec: "labels: {a: b}", old: "ipFamilies: [IPv4]", clusterIP: "10.0.0.1"},
 	} {
 		obj, old := parse(t, around(static, ", service: {"+tc.spec+"}")), parse(t, around(static, ", service: {"+strings.Trim(tc.old, "{}")+"}"))
@@ -173,7 +175,7 @@ func TestWarningsNameWhatIsProbablyNotMeant(t *testing.T) {
 	}{
 		"nothing": {spec: around(static, ", healthCheck: {httpGet: {}, tls: {}}")},
 		"headless translates no ports": {
-			spec: `{service: {type: Headless}, ports: [{name: a, port: 80, targetPort: 8080}, {name: b, port: 81, targetPort: 81}], endpoints: [{name: x, addresses: [192.0.2.1], ports: [{name: b, port: 82}]}]}`,
+			spec: `{service: {clusterIP: None}, ports: [{name: a, port: 80, targetPort: 8080}, {name: b, port: 81, targetPort: 81}], endpoints: [{name: x, addresses: [192.0.2.1], ports: [{name: b, port: 82}]}]}`,
 			want: []string{"spec.ports[0]", "spec.endpoints[0].ports"},
 		},
 		"single label": {spec: around("dns: {name: db.}", ""), want: []string{"spec.endpoints[0].dns.name"}},

@@ -19,7 +19,7 @@ import (
 // Warnings returns what is valid and probably a mistake. It reads the status of the old object; old may be nil.
 func Warnings(obj, old *v1.ExternalService) []string {
 	spec, out := &obj.Spec, warnings(nil)
-	if spec.Service != nil && ptr.Deref(spec.Service.Type, v1.ServiceClusterIP) == v1.ServiceHeadless {
+	if IsHeadless(spec.Service) {
 		out.headless(spec)
 	}
 	if spec.Service != nil {
@@ -176,5 +176,7 @@ func (k *knownHealth) mayBeHealthy(e *v1.Endpoint, old *v1.ExternalService) bool
 
 // isNameOf reports whether an endpoint has the same DNS name as in the status.
 func isNameOf(old *v1.ExternalService, e *v1.Endpoint) bool {
-	return slices.ContainsFunc(old.Status.Endpoints, func(s v1.EndpointStatus) bool { return s.Name == e.Name && s.DNSName == e.DNS.Name })
+	return slices.ContainsFunc(old.Status.Endpoints, func(s v1.EndpointStatus) bool {
+		return s.Name == e.Name && strings.EqualFold(s.DNSName, e.DNS.Name)
+	})
 }

@@ -204,7 +204,7 @@ func FleetObject(i int) map[string]any {
 	object := map[string]any{
 		"apiVersion": "networking.fairlead.dev/v1", "kind": "ExternalService", "metadata": metadata,
 		"spec": map[string]any{
-			"suspend": true, "service": map[string]any{"type": "Headless", "labels": map[string]any{"team": fmt.Sprintf("team-%d", i%50)}},
+			"suspend": true, "service": map[string]any{"clusterIP": "None", "labels": map[string]any{"team": fmt.Sprintf("team-%d", i%50)}},
 			"ports":       []any{map[string]any{"name": "sql", "port": 5432}, map[string]any{"name": "metrics", "port": 9187}},
 			"endpoints":   endpoints,
 			"healthCheck": map[string]any{"httpGet": map[string]any{"port": "metrics", "path": "/health/ready", "expectedStatuses": []any{map[string]any{"start": 200, "end": 299}}}, "interval": "15s"},

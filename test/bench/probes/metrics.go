@@ -80,8 +80,8 @@ func scrape(ctx context.Context, of *subject.Subject) (figures, error) {
 	}
 	t := text(page)
 	return figures{
-		checks: t.sum("fairlead_externalservice_probe_total"),
-		late:   t.sum("fairlead_externalservice_probe_late_total"),
+		checks: t.sum("fairlead_probe_results_total"),
+		late:   t.sum("fairlead_probe_late_total"),
 	}, nil
 }
 

@@ -56,7 +56,7 @@ func (r *run) spec(object int, with map[string]any) map[string]any {
 	}
 	check["interval"], check["failureThreshold"] = interval.String(), failures
 	spec := map[string]any{
-		"service":     map[string]any{"type": "Headless"},
+		"service":     map[string]any{"clusterIP": "None"},
 		"ports":       []any{map[string]any{"name": "main", "port": port}},
 		"endpoints":   []any{map[string]any{"name": "all", "addresses": Own(object)}},
 		"healthCheck": check,

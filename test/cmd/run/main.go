@@ -99,10 +99,10 @@ func local(ctx context.Context, root string) (err error) {
 func external(folder string) [][]string {
 	return [][]string{
 		{"apply", "-k", folder},
-		{"wait", "-n", "default", "--for=condition=Ready", "--timeout=60s", "externalservice/billing-db", "externalservice/mail-relay"},
-		{"get", "-n", "default", "externalservice/billing-db", "externalservice/mail-relay"},
-		{"get", "-n", "default", "service/billing-db", "service/mail-relay"},
-		{"get", "-n", "default", "endpointslices", "-l", "kubernetes.io/service-name in (billing-db, mail-relay)"},
+		{"wait", "-n", "default", "--for=condition=Ready", "--timeout=60s", "externalservice/billing-db", "externalservice/mail-relay", "externalservice/sessions"},
+		{"get", "-n", "default", "externalservice/billing-db", "externalservice/mail-relay", "externalservice/sessions"},
+		{"get", "-n", "default", "service/billing-db", "service/mail-relay", "service/sessions"},
+		{"get", "-n", "default", "endpointslices", "-l", "kubernetes.io/service-name in (billing-db, mail-relay, sessions)"},
 	}
 }
 
