@@ -17,8 +17,8 @@ import (
 // settings are the ways in which members are checked.
 var settings = []struct{ name, fields string }{
 	{"defaults", ""},
-	{"both intervals 2s", "interval: 2s, unhealthyInterval: 2s"},
-	{"both 1s, both thresholds 1", "interval: 1s, unhealthyInterval: 1s, failureThreshold: 1, successThreshold: 1"},
+	{"interval 2s", "interval: 2s"},
+	{"interval 1s, both thresholds 1", "interval: 1s, failureThreshold: 1, successThreshold: 1"},
 }
 
 // database is a database that fails over.
