@@ -22,8 +22,9 @@ var wholePages = map[string]string{
 // elsewhere has, for each page, how the blocks begin that are not run here, and why.
 var elsewhere = map[string]map[string]string{
 	"README.md": {
-		"$ make run ":     "starts the control plane that this test runs on, and runs this test",
-		"$ helm install ": "test/install installs the chart by the library of helm",
+		"$ make run ":                     "starts the control plane that this test runs on, and runs this test",
+		"$ helm install fairlead oci://": "needs a release, whose chart test/chart pushes and pulls",
+		"$ helm install fairlead dist/":  "test/install installs the chart by the library of helm",
 	},
 	"docs/guides/availability.md": {"$ make soak\n": "takes half an hour: make soak runs it"},
 	"docs/guides/cert-manager.md": {"cert-manager.io/inject-ca-from-secret: ": "an annotation; test/certmanager has it"},

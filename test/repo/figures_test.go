@@ -71,7 +71,7 @@ func TestTheReadmeHasTheFiguresThatWereMeasured(t *testing.T) {
 	}
 	want := strings.ReplaceAll(strings.Join(lines, "\n"), "|  |", "| |")
 	readme := read(t, "README.md")
-	const head = "## Measured\n\n| what | Fairlead | beside it |\n| --- | --- | --- |\n"
+	const head = "## Measured\n\n| measure | Fairlead | compared with |\n| --- | --- | --- |\n"
 	before, rest, found := strings.Cut(readme, head)
 	table, after, ended := strings.Cut(rest, "\n\n")
 	if !found || !ended {
