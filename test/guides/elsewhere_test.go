@@ -88,10 +88,8 @@ var elsewhere = map[string]map[string]string{
 		"$ helm install ": "test/install installs the chart by the library of helm",
 		"$ kind delete ":  noEngine,
 	},
-	"docs/guides/restarts.md": {
-		"$ fairlead resume ":          resumes,
-		"$ kubectl fairlead approve ": "has an id that was made up; test/rebootpolicy approves restarts",
-	},
+	"docs/guides/restart-gates.md":        {"$ kubectl fairlead approve ": "has an id that was made up; test/rebootpolicy approves restarts"},
+	"docs/guides/restart-verification.md": {"$ fairlead resume ": resumes},
 	"docs/guides/service-meshes.md":  {"$ nc ": "runs in a pod of a mesh"},
 	"docs/guides/troubleshooting.md": {"$ kubectl -n fairlead-system port-forward ": "the replicas are processes of this host, and not pods"},
 	"docs/guides/vet.md": {
