@@ -22,13 +22,12 @@ var wholePages = map[string]string{
 // elsewhere has, for each page, how the blocks begin that are not run here, and why.
 var elsewhere = map[string]map[string]string{
 	"README.md": {
-		"$ make run ":                     "starts the control plane that this test runs on, and runs this test",
+		"$ make run ":                    "starts the control plane that this test runs on, and runs this test",
 		"$ helm install fairlead oci://": "needs a release, whose chart test/chart pushes and pulls",
 		"$ helm install fairlead dist/":  "test/install installs the chart by the library of helm",
 	},
-	"docs/guides/availability.md": {"$ make soak\n": "takes half an hour: make soak runs it"},
-	"docs/guides/cert-manager.md": {"cert-manager.io/inject-ca-from-secret: ": "an annotation; test/certmanager has it"},
 	"docs/guides/certificates.md": {
+		"cert-manager.io/inject-ca-from-secret: ":      "an annotation; test/certmanager has it",
 		"$ fairlead rotate-ca ":                        "test/lifecycle replaces a root by it, and test/certificates follows the phases",
 		"$ kubectl get secret fairlead-webhook-ca ":    "shows a phase of the same",
 		"$ kubectl delete secret fairlead-webhook-ca ": "test/certificates does it, for all pages at once it would take minutes",
@@ -58,6 +57,7 @@ var elsewhere = map[string]map[string]string{
 	"docs/guides/high-availability.md": {
 		"$ kubectl apply --server-side -k . --selector ": "test/lifecycle and make e2e do it",
 		"$ kubectl apply --server-side -k .\n":           "make e2e does it",
+		"$ kubectl delete pod fairlead-manager-":         "takes away the node of a pod; test/lifecycle does it",
 	},
 	"docs/guides/install.md": {
 		"$ mkdir image ":                                release,
@@ -68,7 +68,6 @@ var elsewhere = map[string]map[string]string{
 		"$ for crd in ":                                 "test/install runs it",
 		"$ fairlead check":                              "test/install runs it against a whole installation",
 	},
-	"docs/guides/leader-election.md": {"$ kubectl delete pod fairlead-manager-": "takes away the node of a pod; test/lifecycle does it"},
 	"docs/guides/monitoring.md": {
 		"scrape_configs:\n":                          "a configuration of Prometheus, which is not here",
 		"$ kubectl -n fairlead-system port-forward ": "the replicas are processes of this host, and not pods; test/integration sets the level",
@@ -90,8 +89,8 @@ var elsewhere = map[string]map[string]string{
 	},
 	"docs/guides/restart-gates.md":        {"$ kubectl fairlead approve ": "has an id that was made up; test/rebootpolicy approves restarts"},
 	"docs/guides/restart-verification.md": {"$ fairlead resume ": resumes},
-	"docs/guides/service-meshes.md":  {"$ nc ": "runs in a pod of a mesh"},
-	"docs/guides/troubleshooting.md": {"$ kubectl -n fairlead-system port-forward ": "the replicas are processes of this host, and not pods"},
+	"docs/guides/service-meshes.md":       {"$ nc ": "runs in a pod of a mesh"},
+	"docs/guides/troubleshooting.md":      {"$ kubectl -n fairlead-system port-forward ": "the replicas are processes of this host, and not pods"},
 	"docs/guides/vet.md": {
 		"$ fairlead vet --cluster --context=production\n": "shows objects that no API server stores any more; test/integration puts such into etcd",
 		"# fairlead:ignore ":                              "an excerpt; tests of cmd/fairlead/vet have such comments",
