@@ -16,7 +16,7 @@ const (
 var wholePages = map[string]string{
 	"CONTRIBUTING.md":          "targets of make, one of which runs this test; test/repo looks them up",
 	"docs/guides/real-node.md": "takes root and minutes: make e2e runs it",
-	"docs/guides/uninstall.md": "test/install runs every block of it, and refuses one that it does not know",
+	"docs/guides/lifecycle.md": "test/install runs every block of it, and refuses one that it does not know",
 }
 
 // elsewhere has, for each page, how the blocks begin that are not run here, and why.
@@ -65,21 +65,19 @@ var elsewhere = map[string]map[string]string{
 		"$ helm uninstall ":                             "test/chart renders the chart for a release that moved",
 		"$ kubectl apply --server-side -k .\n":          replaces,
 		"$ kubectl apply --server-side -f dist/install": replaces,
-		"$ for crd in ":                                 "test/install runs it",
 		"$ fairlead check":                              "test/install runs it against a whole installation",
+	},
+	"docs/guides/install-scope.md": {
+		"$ helm install fairlead dist/fairlead-0.1.0-rc.1.tgz --namespace fairlead-system --create-namespace \\\n    --set image.repository=registry.example.com/fairlead --set 'kinds":      "test/install installs the chart by the library of helm",
+		"$ helm install fairlead dist/fairlead-0.1.0-rc.1.tgz --namespace fairlead-system --create-namespace \\\n    --set image.repository=registry.example.com/fairlead --set 'namespaces": "test/install installs the chart by the library of helm",
+		"$ kubectl delete crd ":               "test/profiles takes a kind out of a cluster of its own, by these commands",
+		"$ kubectl delete --ignore-not-found": "test/profiles takes a kind out of a cluster of its own, by these commands",
+		"$ bundle=":                           "test/profiles publishes the authority of such an installation",
+		"$ for crd in ":                       "test/install runs it",
 	},
 	"docs/guides/monitoring.md": {
 		"scrape_configs:\n":                          "a configuration of Prometheus, which is not here",
 		"$ kubectl -n fairlead-system port-forward ": "the replicas are processes of this host, and not pods; test/integration sets the level",
-	},
-	"docs/guides/kinds.md": {
-		"$ helm install ":                     "test/install installs the chart by the library of helm",
-		"$ kubectl delete crd ":               "test/profiles takes a kind out of a cluster of its own, by these commands",
-		"$ kubectl delete --ignore-not-found": "test/profiles takes a kind out of a cluster of its own, by these commands",
-	},
-	"docs/guides/namespaced.md": {
-		"$ helm install ": "test/install installs the chart by the library of helm",
-		"$ bundle=":       "test/profiles publishes the authority of such an installation",
 	},
 	"docs/guides/quick-start.md": {
 		"$ make release ": release,
