@@ -15,7 +15,6 @@ const (
 // wholePages are those of which no block is run here.
 var wholePages = map[string]string{
 	"CONTRIBUTING.md":          "targets of make, one of which runs this test; test/repo looks them up",
-	"docs/guides/real-node.md": "takes root and minutes: make e2e runs it",
 	"docs/guides/lifecycle.md": "test/install runs every block of it, and refuses one that it does not know",
 }
 
