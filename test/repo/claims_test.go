@@ -31,7 +31,8 @@ var (
 
 // An Event that is documented and never written is waited for in vain, and an alert on it stays silent.
 func TestThePagesNameEventsThatAreWritten(t *testing.T) {
-	if got := eventsIn("The event `A` and the Events `B`, `C` say so; `D` is a reason.\nreasons: [E, F]"); strings.Join(got, "") != "ABCEF" {
+	example := "The event `Aa` and the Events `Bb`, `Cc` say so; `Dd` is a reason.\nreasons: [Ee, Ff]"
+	if got := eventsIn(example); strings.Join(got, " ") != "Aa Bb Cc Ee Ff" {
 		t.Fatalf("found %v: the search is broken", got)
 	}
 	written := map[string][]string{} // the kinds that write an Event
