@@ -177,7 +177,7 @@ func (s *suite) failOver(to int32) {
 	})
 }
 
-// restarts has a policy do what it does, in steps of some seconds, and demands so many restarts, each of which succeeds.
+// restarts has a policy do what it does, in steps of some seconds, and demands so many restarts. Each must succeed.
 func (s *suite) restarts(within time.Duration, want int) {
 	s.Helper()
 	for until := s.now.Add(within); s.now.Before(until); s.advance(5 * time.Second) {

@@ -63,7 +63,7 @@ func master() func(net.Conn) {
 	}
 }
 
-// BenchmarkTwoThousandAddresses is a Prober in real time: 2,000 addresses, each of which is checked every 10 s. It includes the
+// BenchmarkTwoThousandAddresses is a Prober in real time: 2,000 addresses, each checked every 10 s. It includes the
 // server.
 func BenchmarkTwoThousandAddresses(b *testing.B) {
 	const addresses, warmUp, window = 2000, 10 * time.Second, 30 * time.Second

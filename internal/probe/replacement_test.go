@@ -43,7 +43,7 @@ func (s *suite) wantProbesOf(n int, want ...string) {
 	}
 }
 
-// A database whose roles are switched is healthy again once the former primary is known to have failed.
+// A database whose roles are switched is healthy again once the previous primary is known to have failed.
 func TestTheFirstFailureInUseHasUnhealthyTargetsProbedAtOnce(t *testing.T) {
 	runSuite(t, 0, Options{}, func(s *suite) {
 		s.fail(syscall.ECONNREFUSED, ip(2))
@@ -88,6 +88,17 @@ func TestWhatNobodyUsesKeepsItsPace(t *testing.T) {
 		s.fail(syscall.ECONNREFUSED, ip(1))
 		s.advance(time.Minute)
 		s.wantProbesOf(2, "0s", "30s", "1m0s", "1m30s")
+	})
+}
+
+func TestAShorterUnhealthyIntervalStays(t *testing.T) {
+	runSuite(t, 0, Options{}, func(s *suite) {
+		check := every("5m", 2, 3)
+		check.UnhealthyInterval = time.Second
+		s.fail(syscall.ECONNREFUSED, ip(1))
+		s.Set(key("db"), check, []Target{inUse(1)})
+		s.advance(3 * time.Second)
+		s.wantProbesOf(1, "0s", "1s", "2s", "3s")
 	})
 }
 

@@ -169,7 +169,7 @@ func (t *target) setInUse(isInUse bool) {
 	t.object.used.add(t, 1)
 }
 
-// setInUse replaces which targets are in use: each of which any Target says so.
+// setInUse replaces the set of targets in use: those that any Target marks as in use.
 func (o *object) setInUse(wanted []Target) {
 	isSame := true
 	for i := range wanted {

@@ -64,13 +64,13 @@ func nameCases() map[string]policyCase {
 		}
 		return "{ports: [{name: sql, port: 5432}], endpoints: [" + strings.Join(endpoints, ", ") + "]}"
 	}
-	for i, name := range []string{"0x7f.1", "a.0xff.", "1.2.3"} {
+	for i, name := range []string{"0x7f.1", "a.0XFF.", "1.2.3"} {
 		cases[fmt.Sprintf("number-%d", i)] = policyCase{kind: externalServices, spec: named("db.example.com", name), refusal: "dns.name: the last label must not be a number"}
 	}
-	for i, name := range []string{"localhost.", "a.localhost."} {
+	for i, name := range []string{"localhost.", "a.LocalHost."} {
 		cases[fmt.Sprintf("local-%d", i)] = policyCase{kind: externalServices, spec: named("db.example.com", name), refusal: "dns.name: in-cluster and localhost names"}
 	}
-	for i, name := range []string{"db.example.com", "notlocalhost.", "a1.b2"} {
+	for i, name := range []string{"DB.example.com", "notlocalhost.", "a1.b2"} {
 		cases[fmt.Sprintf("name-%d", i)] = policyCase{kind: externalServices, spec: named(name)}
 	}
 	cases["number-before"] = policyCase{kind: externalServices, spec: named("db.example.com", "0x7f.1"), old: named("0x7f.1")}

@@ -24,7 +24,7 @@ type outputFlags struct {
 	templates *genericclioptions.KubeTemplatePrintFlags
 }
 
-// newOutputFlags returns flags with these formats, the first of which is the default, and the templates of kubectl.
+// newOutputFlags returns flags with these formats and the templates of kubectl. The first format is the default.
 func newOutputFlags(formats ...string) outputFlags {
 	return outputFlags{format: formats[0], formats: formats, templates: genericclioptions.NewKubeTemplatePrintFlags()}
 }

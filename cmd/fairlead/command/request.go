@@ -23,7 +23,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/request"
 )
 
-// dryRuns are what --dry-run may be.
+// dryRuns are the values of --dry-run.
 var dryRuns = []string{string(request.DryRunNone), string(request.DryRunClient), string(request.DryRunServer)}
 
 // faults are the types of a fault.
@@ -45,7 +45,7 @@ type requestFlags struct {
 	undo bool
 	// id is of an approval.
 	id string
-	// workload is what a restart is of, where that is no policy.
+	// workload is the target of a restart, if that is no policy.
 	workload *inspect.Key
 	program  string
 	// secret is of a rotation.

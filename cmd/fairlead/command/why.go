@@ -35,7 +35,7 @@ type inspectFlags struct {
 	operatorNamespace string
 }
 
-// newInspectFlags returns flags with these formats, the first of which is the default.
+// newInspectFlags returns flags with these formats. The first is the default.
 func newInspectFlags(formats ...string) inspectFlags {
 	return inspectFlags{outputFlags: newOutputFlags(formats...), timeout: time.Minute}
 }

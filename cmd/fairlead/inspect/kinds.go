@@ -108,7 +108,7 @@ var pods = kind{
 // replicaSets are between pods and their workloads.
 var replicaSets = metadataOf("ReplicaSet", "replicasets", appsv1.SchemeGroupVersion)
 
-// metadataOf returns a kind of which metadata alone is read.
+// metadataOf returns a kind whose metadata alone is read.
 func metadataOf(name, resource string, group schema.GroupVersion, short ...string) kind {
 	of := func(name string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: group.String(), Kind: name} }
 	return kind{

@@ -234,7 +234,7 @@ func (g *Graph) leaderless(of Key) (lacking *Leader) {
 	return lacking
 }
 
-// aboutOperator is what the findings of Leaders are about.
+// aboutOperator is the subject of the findings of Leaders.
 const aboutOperator = "operator"
 
 // finding returns that no replica leads.

@@ -17,7 +17,7 @@ import (
 	networkingv1 "github.com/fairlead-dev/fairlead/api/networking/v1"
 )
 
-// NetworkPolicy is a kind of which only those of ExternalServices are read, and only if an ExternalService is to have one.
+// NetworkPolicy is a kind whose objects are read only for ExternalServices that are to have one.
 const NetworkPolicy = "NetworkPolicy"
 
 var networkPolicies = kind{

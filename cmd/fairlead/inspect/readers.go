@@ -203,7 +203,7 @@ func (e *explainer) readers(o *Object, depth int) (found []Finding) {
 	return found
 }
 
-// notRestarted is what to do about a workload that no policy restarts.
+// notRestarted is the remedy for a workload that no policy restarts.
 func notRestarted(w *Object) string {
 	return fmt.Sprintf("Create a RebootPolicy with the target %s %s and a trigger of type ConfigChange.", w.Kind, w.Name)
 }

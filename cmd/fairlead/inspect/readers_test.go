@@ -25,11 +25,11 @@ func login() *corev1.Secret {
 	return s
 }
 
-// readsLogin is what containers have that read the Secret.
+// readsLogin is a pod with a container that reads the Secret.
 var readsLogin = corev1.PodSpec{Containers: []corev1.Container{{Name: "app", EnvFrom: []corev1.EnvFromSource{{
 	SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "login"}}}}}}}
 
-// readers is a server with a Secret that two Deployments read, one of which a policy restarts for it, and a pod of that.
+// readers returns a server with a Secret that two Deployments read. A policy restarts one of them for it, and that one has a pod.
 func readers() *server {
 	s := shop(autorebootv1.ReasonOutsideWindow)
 	policy, api, other := payments(autorebootv1.ReasonOutsideWindow), deployment("api", 3), deployment("other", 3)

@@ -37,7 +37,7 @@ func layoutOf(c *options.Configuration) string {
 }
 
 // reduceGoMetrics replaces the collector of controller-runtime, which has all metrics of the Go runtime, by the default one
-// of Prometheus. Of the former, 47 families count settings of GODEBUG.
+// of Prometheus. Of the Go runtime's, 47 families count settings of GODEBUG.
 func reduceGoMetrics(registerer prometheus.Registerer) error {
 	registerer.Unregister(collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsAll)))
 	_, err := metrics.Register(registerer, collectors.NewGoCollector())

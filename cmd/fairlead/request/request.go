@@ -59,7 +59,7 @@ type Request struct {
 	after  client.Object
 }
 
-// DryRun is what is done without storing the request.
+// DryRun is the way to try a request without storing it.
 type DryRun string
 
 // Dry runs. With client the request is not submitted; with server it is, and is not persisted.

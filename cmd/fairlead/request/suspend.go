@@ -35,10 +35,10 @@ func NewSuspend(key inspect.Key, suspend bool) (*Request, error) {
 	return nil, fmt.Errorf("%s has no spec.suspend: name an ExternalService, a RebootPolicy or a ChaosPod", key.Kind)
 }
 
-// suspension is what spec.suspend becomes.
+// suspension is the new value of spec.suspend.
 type suspension bool
 
-// effects are what spec.suspend does, by the kind of the object.
+// effectOf describes the effect of spec.suspend, by the kind of the object.
 func effectOf(object client.Object) string {
 	switch object.(type) {
 	case *networkingv1.ExternalService:

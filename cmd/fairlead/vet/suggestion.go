@@ -62,7 +62,7 @@ func (c *objectCheck) suggestion(path string) string {
 	return "the fields here are " + strings.Join(known, ", ")
 }
 
-// remedies are what to write instead of fields of Kubernetes, by the last name of a path or the last two.
+// remedies name the field to use instead of a field of Kubernetes, by the last name of a path or the last two.
 var remedies = map[string]string{
 	"httpGet.host":        "write hostHeader for the header Host; it does not change what is connected to",
 	"service.type":        "write clusterIP: None for a headless Service; without it, the Service has a cluster IP",

@@ -23,9 +23,9 @@ const (
 	defaultFailbackDelay     common.Duration = "5m"
 )
 
-// Default sets every unset field that has a default, and never changes one that is set, except that DNS names get lower case.
-// It is idempotent, and makes no valid object invalid. If a default would contradict a given value, such as a timeout above the interval, the given
-// value is used for both.
+// Default sets every unset field that has a default, and never changes one that is set, except that DNS names get lower
+// case. It is idempotent, and makes no valid object invalid. If a default would contradict a given value, such as a
+// timeout above the interval, the given value is used for both.
 //
 // It does not set targetPort, which follows port while it is absent. It does not create failover either. A block that
 // the user did not write would outlive the healthCheck that it needs, so that its removal would be refused.

@@ -33,7 +33,8 @@ func Validate(obj, old *v1.ExternalService) field.ErrorList {
 
 // immutable refuses what Kubernetes does not let change in a Service: its first family, which is that of clusterIP.
 func immutable(obj, old *v1.ExternalService) field.ErrorList {
-	if old == nil || obj.Spec.Service == nil || len(obj.Spec.Service.IPFamilies) == 0 || IsHeadless(obj.Spec.Service) != IsHeadless(old.Spec.Service) {
+	if old == nil || obj.Spec.Service == nil || len(obj.Spec.Service.IPFamilies) == 0 ||
+		IsHeadless(obj.Spec.Service) != IsHeadless(old.Spec.Service) {
 		return nil // a Service that is headless, or is no more, gets another address
 	}
 	var first corev1.IPFamily

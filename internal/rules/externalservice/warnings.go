@@ -176,5 +176,7 @@ func (k *knownHealth) mayBeHealthy(e *v1.Endpoint, old *v1.ExternalService) bool
 
 // isNameOf reports whether an endpoint has the same DNS name as in the status.
 func isNameOf(old *v1.ExternalService, e *v1.Endpoint) bool {
-	return slices.ContainsFunc(old.Status.Endpoints, func(s v1.EndpointStatus) bool { return s.Name == e.Name && strings.EqualFold(s.DNSName, e.DNS.Name) })
+	return slices.ContainsFunc(old.Status.Endpoints, func(s v1.EndpointStatus) bool {
+		return s.Name == e.Name && strings.EqualFold(s.DNSName, e.DNS.Name)
+	})
 }
