@@ -1,7 +1,7 @@
 // Copyright The Fairlead Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package backup restores what docs/guides/backup.md says is backed up: objects that are created again without their UIDs,
+// Package backup restores what docs/guides/lifecycle.md says is backed up: objects that are created again without their UIDs,
 // owners and status, as Velero does, and etcd as it was at an earlier moment. What is restored ends Ready, restarts nothing,
 // kills nothing and takes no address away. It is what acts from then on.
 //

@@ -7,7 +7,7 @@
 // certificate that envtest made.
 //
 // operator_test.go and example_test.go are written to be copied. They import nothing but envtest,
-// clients, and packages of Fairlead that any module can import. docs/guides/envtest.md explains them.
+// clients, and packages of Fairlead that any module can import. README.md explains them.
 //
 // The package holds tests alone.
 //

@@ -15,19 +15,18 @@ const (
 // wholePages are the pages without a block that is run here.
 var wholePages = map[string]string{
 	"CONTRIBUTING.md":          "targets of make, one of which runs this test; test/repo looks them up",
-	"docs/guides/real-node.md": "takes root and minutes: make e2e runs it",
-	"docs/guides/uninstall.md": "test/install runs every block of it, and refuses one that it does not know",
+	"docs/guides/lifecycle.md": "test/install runs every block of it, and refuses one that it does not know",
 }
 
 // elsewhere has, for each page, how the blocks begin that are not run here, and why.
 var elsewhere = map[string]map[string]string{
 	"README.md": {
-		"$ make run ":     "starts the control plane that this test runs on, and runs this test",
-		"$ helm install ": "test/install installs the chart by the library of helm",
+		"$ make run ":                    "starts the control plane that this test runs on, and runs this test",
+		"$ helm install fairlead oci://": "needs a release, whose chart test/chart pushes and pulls",
+		"$ helm install fairlead dist/":  "test/install installs the chart by the library of helm",
 	},
-	"docs/guides/availability.md": {"$ make soak\n": "takes half an hour: make soak runs it"},
-	"docs/guides/cert-manager.md": {"cert-manager.io/inject-ca-from-secret: ": "an annotation; test/certmanager has it"},
 	"docs/guides/certificates.md": {
+		"cert-manager.io/inject-ca-from-secret: ":      "an annotation; test/certmanager has it",
 		"$ fairlead rotate-ca ":                        "test/lifecycle replaces a root by it, and test/certificates follows the phases",
 		"$ kubectl get secret fairlead-webhook-ca ":    "shows a phase of the same",
 		"$ kubectl delete secret fairlead-webhook-ca ": "test/certificates does it, for all pages at once it would take minutes",
@@ -57,6 +56,7 @@ var elsewhere = map[string]map[string]string{
 	"docs/guides/high-availability.md": {
 		"$ kubectl apply --server-side -k . --selector ": "test/lifecycle and make e2e do it",
 		"$ kubectl apply --server-side -k .\n":           "make e2e does it",
+		"$ kubectl delete pod fairlead-manager-":         "takes away the node of a pod; test/lifecycle does it",
 	},
 	"docs/guides/install.md": {
 		"$ mkdir image ":                                release,
@@ -64,22 +64,19 @@ var elsewhere = map[string]map[string]string{
 		"$ helm uninstall ":                             "test/chart renders the chart for a release that moved",
 		"$ kubectl apply --server-side -k .\n":          replaces,
 		"$ kubectl apply --server-side -f dist/install": replaces,
-		"$ for crd in ":                                 "test/install runs it",
 		"$ fairlead check":                              "test/install runs it against a whole installation",
 	},
-	"docs/guides/leader-election.md": {"$ kubectl delete pod fairlead-manager-": "takes away the node of a pod; test/lifecycle does it"},
+	"docs/guides/install-scope.md": {
+		"$ helm install fairlead dist/fairlead-0.1.0-rc.1.tgz --namespace fairlead-system --create-namespace \\\n    --set image.repository=registry.example.com/fairlead --set 'kinds":      "test/install installs the chart by the library of helm",
+		"$ helm install fairlead dist/fairlead-0.1.0-rc.1.tgz --namespace fairlead-system --create-namespace \\\n    --set image.repository=registry.example.com/fairlead --set 'namespaces": "test/install installs the chart by the library of helm",
+		"$ kubectl delete crd ":               "test/profiles takes a kind out of a cluster of its own, by these commands",
+		"$ kubectl delete --ignore-not-found": "test/profiles takes a kind out of a cluster of its own, by these commands",
+		"$ bundle=":                           "test/profiles publishes the authority of such an installation",
+		"$ for crd in ":                       "test/install runs it",
+	},
 	"docs/guides/monitoring.md": {
 		"scrape_configs:\n":                          "a configuration of Prometheus, which is not here",
 		"$ kubectl -n fairlead-system port-forward ": "the replicas are processes of this host, and not pods; test/integration sets the level",
-	},
-	"docs/guides/kinds.md": {
-		"$ helm install ":                     "test/install installs the chart by the library of helm",
-		"$ kubectl delete crd ":               "test/profiles takes a kind out of a cluster of its own, by these commands",
-		"$ kubectl delete --ignore-not-found": "test/profiles takes a kind out of a cluster of its own, by these commands",
-	},
-	"docs/guides/namespaced.md": {
-		"$ helm install ": "test/install installs the chart by the library of helm",
-		"$ bundle=":       "test/profiles publishes the authority of such an installation",
 	},
 	"docs/guides/quick-start.md": {
 		"$ make release ": release,
@@ -87,18 +84,16 @@ var elsewhere = map[string]map[string]string{
 		"$ helm install ": "test/install installs the chart by the library of helm",
 		"$ kind delete ":  noEngine,
 	},
-	"docs/guides/restarts.md": {
-		"$ fairlead retry ":           resumes,
-		"$ kubectl fairlead approve ": "has an id that was made up; test/rebootpolicy approves restarts",
-	},
-	"docs/guides/service-meshes.md":  {"$ nc ": "runs in a pod of a mesh"},
-	"docs/guides/troubleshooting.md": {"$ kubectl -n fairlead-system port-forward ": "the replicas are processes of this host, and not pods"},
+	"docs/guides/restart-gates.md":        {"$ kubectl fairlead approve ": "has an id that was made up; test/rebootpolicy approves restarts"},
+	"docs/guides/restart-verification.md": {"$ fairlead retry ": resumes},
+	"docs/guides/service-meshes.md":       {"$ nc ": "runs in a pod of a mesh"},
+	"docs/guides/troubleshooting.md":      {"$ kubectl -n fairlead-system port-forward ": "the replicas are processes of this host, and not pods"},
 	"docs/guides/vet.md": {
 		"$ fairlead vet --live --context=production\n": "shows objects that no API server stores any more; test/integration puts such into etcd",
-		"# fairlead:ignore ":                              "an excerpt; tests of cmd/fairlead/vet have such comments",
-		"- uses: ":                                        service,
-		"vet:\n":                                          service,
-		"repos:\n":                                        service,
+		"# fairlead:ignore ":                           "an excerpt; tests of cmd/fairlead/vet have such comments",
+		"- uses: ":                                     service,
+		"vet:\n":                                       service,
+		"repos:\n":                                     service,
 	},
 	"docs/reference/releases.md": {
 		"$ sha256sum ":            release,

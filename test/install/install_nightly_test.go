@@ -88,7 +88,7 @@ func TestEachProfileIsComeToByAnUpgradeAndPassesTheCheck(t *testing.T) {
 		{nil, []string{"ok: ChaosPod at v1alpha1: created by a dry run"}},
 	} {
 		if profile.values["v1Only"] == true {
-			text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "install.md"))
+			text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "install-scope.md"))
 			s.must(err)
 			s.run([]string{strings.TrimPrefix(regexp.MustCompile(`(?ms)^\$ for crd in .*?^  done$`).FindString(string(text)), "$ ")})
 		}

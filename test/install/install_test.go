@@ -125,14 +125,14 @@ func (s *suite) isUpgradedRolledBackAndRemoved() {
 	s.eventually(func() error { return s.onlyLeft(before, orphaned) })
 }
 
-// publish removes what the operator has written as an authority, and writes it as docs/guides/namespaced.md says.
+// publish removes what the operator has written as an authority, and writes it as docs/guides/install-scope.md says.
 func (s *suite) publish() {
 	s.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "namespaced.md"))
+	text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "install-scope.md"))
 	s.must(err)
 	block := regexp.MustCompile("(?ms)^```console\n(\\$ bundle=.*?)^```").FindStringSubmatch(string(text))
 	if len(block) != 2 {
-		s.Fatal("docs/guides/namespaced.md has no commands that copy the bundle")
+		s.Fatal("docs/guides/install-scope.md has no commands that copy the bundle")
 	}
 	s.eventually(func() error { // a pod of before, which may still stop, writes it again
 		s.kubectl("patch", "mutatingwebhookconfiguration", "fairlead-externalservice", "--type=json", "-p", `[{"op": "add", "path": "/webhooks/0/clientConfig/caBundle", "value": ""}]`)
@@ -346,10 +346,10 @@ func (l *load) end(during string) {
 	}
 }
 
-// guide are the commands of docs/guides/uninstall.md, by the word behind console.
+// guide are the commands of docs/guides/lifecycle.md, by the word behind console.
 func (s *suite) guide() map[string][]string {
 	s.Helper()
-	text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "uninstall.md"))
+	text, err := os.ReadFile(filepath.Join(root, "docs", "guides", "lifecycle.md"))
 	s.must(err)
 	commands := map[string][]string{}
 	for _, block := range regexp.MustCompile("(?ms)^```console ?(\\w*)\n(.*?)^```").FindAllStringSubmatch(string(text), -1) {

@@ -170,7 +170,7 @@ func (s *suite) kindsChange() {
 	s.gone("externalservice/database", "service/database")
 	s.Kubectl("delete", "deployment", "web")
 
-	// As docs/guides/kinds.md says.
+	// As docs/guides/install-scope.md says.
 	s.guide("remove")
 	s.become(of("ExternalService"))
 	s.guide("roles")
@@ -204,16 +204,16 @@ func (s *suite) unhook(kind string) {
 	s.Kubectl(append([]string{"delete", "mutatingwebhookconfigurations,validatingwebhookconfigurations"}, names...)...)
 }
 
-// guide runs blocks of docs/guides/kinds.md.
+// guide runs blocks of docs/guides/install-scope.md.
 func (s *suite) guide(blocks ...string) {
 	s.Helper()
-	page, err := os.ReadFile(filepath.Join(framework.Root, "docs", "guides", "kinds.md"))
+	page, err := os.ReadFile(filepath.Join(framework.Root, "docs", "guides", "install-scope.md"))
 	s.Must(err)
 	for _, block := range blocks {
 		_, rest, found := strings.Cut(string(page), "```console "+block+"\n")
 		commands, _, ended := strings.Cut(rest, "```")
 		if !found || !ended {
-			s.Fatalf("docs/guides/kinds.md has no block %s", block)
+			s.Fatalf("docs/guides/install-scope.md has no block %s", block)
 		}
 		for command := range strings.Lines(commands) {
 			s.Kubectl(words(strings.TrimPrefix(strings.TrimSpace(command), "$ kubectl "))...)

@@ -43,7 +43,7 @@ func TestACRDComesToOneVersionAndGoesBack(t *testing.T) {
 	s.permitted()
 }
 
-// As docs/guides/namespaced.md says: each has namespaces of its own, and neither converts.
+// As docs/guides/install-scope.md says: each has namespaces of its own, and neither converts.
 func TestTwoOperatorsShareAClusterAndNoNamespace(t *testing.T) {
 	t.Parallel()
 	first := newSuite(t, profile{layout: "default", namespaced: true, components: []string{"v1-only"}})

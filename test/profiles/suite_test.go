@@ -160,7 +160,7 @@ func (s *suite) arguments(name string) []string {
 	return append(append([]string{"--config=" + file}, args[2:]...), "--set=rebootPolicies.sourcesPollInterval=1s")
 }
 
-// publish copies the authority to where API servers look for it, as docs/guides/namespaced.md tells an administrator.
+// publish copies the authority to where API servers look for it, as docs/guides/install-scope.md tells an administrator.
 func (s *suite) publish() {
 	s.Helper()
 	bundle := s.Kubectl("-n", framework.Namespace, "get", "secret", "fairlead-webhook-ca", "-o", `jsonpath={.data.ca\.crt}`)

@@ -14,10 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const (
-	soak  = "docs/guides/availability.md"
-	bench = "docs/reference/performance.md"
-)
+// measured is the page that the results of the soak test and of the benchmark are committed in.
+const measured = "docs/reference/performance.md"
 
 // orderly are the rows of the soak test in which no process is killed and no network fails.
 var orderly = []string{"leaf rotation", "CA rotation", "cert-manager renewal", "rolling update", "leader SIGTERM"}
@@ -31,17 +29,17 @@ var forUsers = []string{
 	"4,000 Secrets of 1,000 Deployments change: until each is restarted once and verified",
 }
 
-// README.md has the figures of the pages that the results of the soak test and of the benchmark are committed in.
+// README.md has the figures that are committed.
 func TestTheReadmeHasTheFiguresThatWereMeasured(t *testing.T) {
 	sent, failed := map[string]int{}, map[string]int{}
-	for _, row := range tableIn(t, soak, "## What was measured") {
+	for _, row := range tableIn(t, measured, "## Requests lost") {
 		sent[row[0]], failed[row[0]] = number(t, row[1]), number(t, row[2])
 	}
 	total := func(counts map[string]int, rows ...string) (sum int) {
 		for _, row := range rows {
 			count, found := counts[row]
 			if !found {
-				t.Errorf("%s has no row %q", soak, row)
+				t.Errorf("%s has no row %q", measured, row)
 			}
 			sum += count
 		}
@@ -58,20 +56,20 @@ func TestTheReadmeHasTheFiguresThatWereMeasured(t *testing.T) {
 			len(all), total(failed, all...), grouped(total(sent, all...))),
 	}
 	figures := map[string][]string{}
-	for _, row := range tableIn(t, bench, "# Performance") {
+	for _, row := range tableIn(t, measured, "# Performance") {
 		figures[row[0]] = row
 	}
 	for _, name := range forUsers {
 		row := figures[name]
 		if len(row) != 4 {
-			t.Fatalf("%s has no row %q of four columns", bench, name)
+			t.Fatalf("%s has no row %q of four columns", measured, name)
 		}
 		beside := strings.Trim(row[2]+"; "+row[3], "; ")
 		lines = append(lines, fmt.Sprintf("| %s | %s | %s |", row[0], row[1], beside))
 	}
 	want := strings.ReplaceAll(strings.Join(lines, "\n"), "|  |", "| |")
 	readme := read(t, "README.md")
-	const head = "## Measured\n\n| what | Fairlead | beside it |\n| --- | --- | --- |\n"
+	const head = "## Measured\n\n| measure | Fairlead | compared with |\n| --- | --- | --- |\n"
 	before, rest, found := strings.Cut(readme, head)
 	table, after, ended := strings.Cut(rest, "\n\n")
 	if !found || !ended {
@@ -84,7 +82,7 @@ func TestTheReadmeHasTheFiguresThatWereMeasured(t *testing.T) {
 		table = want
 	}
 	if diff := cmp.Diff(want, table); diff != "" {
-		t.Errorf("README.md differs from %s and %s; run in test: go test ./repo -run Figures -update (-measured +README.md):\n%s", soak, bench, diff)
+		t.Errorf("README.md differs from %s; run in test: go test ./repo -run Figures -update (-measured +README.md):\n%s", measured, diff)
 	}
 	authority := fmt.Sprintf("%d of %s requests failed", failed["CA rotation"], grouped(sent["CA rotation"]))
 	if !strings.Contains(read(t, "docs/reference/comparison.md"), authority) {

@@ -67,7 +67,7 @@ func (r *run) checkLeftOut(ctx context.Context, d definition, c *options.Configu
 			return Result{CheckDefinition, d.object(), Failed,
 				leaves + "there are objects of it, such as " + list.Items[0].GetNamespace() + "/" + list.Items[0].GetName() +
 					": nothing reconciles them or takes off their finalizers",
-				"name the kind again, delete the CRD, and then leave the kind out (docs/guides/kinds.md)"}
+				"name the kind again, delete the CRD, and then leave the kind out (docs/guides/install-scope.md#take-a-kind-out)"}
 		}
 	}
 	return result

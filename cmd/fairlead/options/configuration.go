@@ -31,7 +31,7 @@ type Configuration struct {
 
 	// Kinds that the operator serves webhooks for, converts, caches and reconciles. It needs no right to what another kind is for.
 	// While objects of a kind exist, do not take it out: nothing would take off the finalizer of an ExternalService. All replicas
-	// need the same. With RebootPolicy comes ClusterRebootPolicy. See docs/guides/kinds.md.
+	// need the same. With RebootPolicy comes ClusterRebootPolicy. See docs/guides/install-scope.md.
 	Kinds []string `json:"kinds,omitempty" default:"[ExternalService, RebootPolicy, ChaosPod]"`
 
 	// Namespaces whose objects are cached and reconciled. Empty: all. Webhooks answer for every namespace that their
@@ -41,7 +41,7 @@ type Configuration struct {
 	// Use what lies in no namespace. False is for an operator that has Roles in `namespaces` alone: it reads no nodes and
 	// service ranges, so that `egress.clusterCIDRs` is required, asks for writers' rights namespace by
 	// namespace, and writes Events about cluster-scoped objects to its Lease. Not with mode forLife of `leaderElection`. See
-	// docs/guides/namespaced.md.
+	// docs/guides/install-scope.md.
 	ClusterAccess bool `json:"clusterAccess" default:"true"`
 
 	// How long an orderly stop may take: reconcilers, release of the Lease, webhook drain, caches. Where webhooks are served,

@@ -99,7 +99,7 @@ type RebootPolicies struct {
 
 	// Kinds of workloads of other projects that may be targets, and CronJob and Job of group batch, at most 8. The operator needs
 	// the right to get, list, watch and patch each, and those to create and delete Jobs, which the chart grants. See
-	// docs/guides/restarts.md.
+	// docs/guides/restart-workloads.md.
 	Workloads []Workload `json:"workloads,omitempty"`
 
 	// Checks of Probe triggers that run at once; one namespace takes at most half of them.
@@ -302,7 +302,7 @@ type ChaosPods struct {
 // Calendar configures when nothing is disrupted in the whole cluster: no restart begins, and no chaos.
 type Calendar struct {
 	// Blackouts of the whole cluster, at most 100: no restart begins in them. Each has a `name` and either `start` and `end` in
-	// RFC 3339, or `cron`, `duration` and `timeZone`. See docs/guides/restarts.md.
+	// RFC 3339, or `cron`, `duration` and `timeZone`. See docs/guides/restart-timing.md.
 	Blackouts []cron.Blackout `json:"blackouts,omitempty"`
 
 	// ConfigMap of the operator's namespace that adds blackouts, at most 100, as a list under the key `blackouts`. It is

@@ -78,7 +78,7 @@ the finalizers of ExternalServices. */ -}}
 {{- $of := dig "metadata" "annotations" dict $definition }}
 {{- $calls := and (eq (get $service "namespace") $.Release.Namespace) (eq (get $service "name") (print $.Values.namePrefix "fairlead-webhook")) }}
 {{- if or $calls (and (eq (get $of "meta.helm.sh/release-name") $.Release.Name) (eq (get $of "meta.helm.sh/release-namespace") $.Release.Namespace)) }}
-{{- fail (printf "kinds: the CustomResourceDefinition %s of a kind that is left out is in the cluster. First, while the release still has the kind, run `kubectl delete crd %s`, which deletes its objects, and then upgrade (docs/guides/kinds.md#take-a-kind-out)" . .) }}
+{{- fail (printf "kinds: the CustomResourceDefinition %s of a kind that is left out is in the cluster. First, while the release still has the kind, run `kubectl delete crd %s`, which deletes its objects, and then upgrade (docs/guides/install-scope.md#take-a-kind-out)" . .) }}
 {{- end }}
 {{- end }}
 {{- end -}}

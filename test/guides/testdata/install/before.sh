@@ -1,0 +1,2 @@
+mkdir configured
+cp config/manager/config.yaml configured/
