@@ -351,10 +351,16 @@ func TestPrebuiltProgramsAreDownloadedAndTheRestIsBuilt(t *testing.T) {
 
 	goTool(t, makesOutput) // which has no setup-envtest
 	t.Setenv("CALLS", filepath.Join(t.TempDir(), "calls"))
-	options.Programs = []string{Etcd}
-	folder, err := Build(t.Context(), options)
-	if err != nil || folder != options.Folder || !strings.Contains(output.String(), "no prebuilt programs, so that all of them are built") {
-		t.Errorf("%s: %v\n%s", folder, err, output.String())
+	t.Setenv(IndexVariable, "http://127.0.0.1:1/gone")
+	output.Reset()
+	for _, programs := range [][]string{{Etcd, APIServer, Kubectl}, {Etcd, ControllerManager}} { // the stages of a start
+		options.Programs = programs
+		if folder, err := Build(t.Context(), options); err != nil || folder != options.Folder {
+			t.Errorf("%s: %v", folder, err)
+		}
+	}
+	if said := output.String(); strings.Count(said, "all programs are built, once") != 1 || strings.Count(said, "downloading") != 1 || strings.Contains(said, "exit status") {
+		t.Errorf("the attempt is told more than once, or with its error:\n%s", said)
 	}
 }
 

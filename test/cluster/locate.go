@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -46,9 +47,9 @@ func locate(ctx context.Context, options BuildOptions) (binaries, error) {
 		if err != nil || len(b.missing(wanted)) == 0 {
 			return binaries{folder: b.folder}, err
 		}
-		if options.Prebuilt {
+		if options.Prebuilt && slices.ContainsFunc(b.missing(wanted), program.isPrebuilt) {
 			if given, err = b.prebuilt(ctx); err != nil {
-				b.printf("no prebuilt programs, so that all of them are built: %v", err)
+				b.printf("nothing could be downloaded, so that all programs are built, once; `go %s` says why", strings.Join(b.setupEnvtest(), " "))
 			}
 		}
 		if given == "" {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 )
@@ -27,19 +28,28 @@ const (
 // prebuilt returns the folder of the programs that setup-envtest has on this machine, or else downloads, for the minor
 // version of the pins: etcd, kube-apiserver and kubectl. It verifies what it downloads.
 func (b *builder) prebuilt(ctx context.Context) (string, error) {
-	version := strings.TrimPrefix(b.pins[controlPlanePins].versions[kubernetesModule], "v")
-	minor := version[:strings.LastIndexByte(version, '.')] + ".x"
-	use := []string{"run", setupEnvtest, "use", minor, "--print=path"}
+	use := b.setupEnvtest()
 	if folder, err := runGo(ctx, append(use, "--installed-only")...); err == nil {
 		return folder, nil
 	}
 	if index := os.Getenv(IndexVariable); index != "" {
 		use = append(use, "--index="+index)
 	}
-	b.printf("downloading etcd, kube-apiserver and kubectl %s by setup-envtest ...", minor)
+	b.printf("downloading etcd, kube-apiserver and kubectl by setup-envtest ...")
 	ctx, cancel := context.WithTimeout(ctx, downloadTimeout)
 	defer cancel()
 	return runGo(ctx, use...)
+}
+
+// setupEnvtest returns the arguments with which the Go tool runs setup-envtest for the minor version of the pins.
+func (b *builder) setupEnvtest() []string {
+	version := strings.TrimPrefix(b.pins[controlPlanePins].versions[kubernetesModule], "v")
+	return []string{"run", setupEnvtest, "use", version[:strings.LastIndexByte(version, '.')] + ".x", "--print=path"}
+}
+
+// isPrebuilt reports whether setup-envtest has the program.
+func (p program) isPrebuilt() bool {
+	return slices.Contains([]string{Etcd, APIServer, Kubectl}, p.name)
 }
 
 // runGo runs the Go tool and returns what it prints.

@@ -16,6 +16,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/externalnet"
 	"github.com/fairlead-dev/fairlead/test/framework"
@@ -24,6 +27,7 @@ import (
 func main() {
 	root := flag.String("root", ".", "the checkout")
 	flag.Parse()
+	log.SetLogger(logr.Discard()) // of the client library; the operator's own goes to its file
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	began := time.Now()

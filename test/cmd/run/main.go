@@ -18,6 +18,9 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/go-logr/logr"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+
 	"github.com/fairlead-dev/fairlead/test/cluster"
 	"github.com/fairlead-dev/fairlead/test/framework"
 )
@@ -26,6 +29,7 @@ func main() {
 	root := flag.String("root", ".", "the checkout")
 	kubeconfig := flag.String("kubeconfig", "", "use this cluster and start none; its API server must reach localhost here")
 	flag.Parse()
+	log.SetLogger(logr.Discard()) // of the client library; the operator's own goes to its file
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
