@@ -452,7 +452,7 @@ func TestAWriterThatChangesAPolicyAgainAndAgainIsRevertedEverMoreSeldom(t *testi
 		t.Errorf("the status changes with each revert: %d times", len(statuses))
 	}
 	s.expectReady(metav1.ConditionFalse, autorebootv1.ClusterReasonChangedRepeatedly, 1, 1)
-	if r := s.object().Status.Refusals[0]; r.Namespace != nameOf(0) || !strings.Contains(r.Message, `field manager "eager" changes the policy`) {
+	if r := s.object().Status.Refusals[0]; r.Namespace != nameOf(0) || !strings.Contains(r.Message, `field manager "eager" keeps changing the policy`) {
 		t.Errorf("the refusal is %+v", r)
 	}
 

@@ -45,7 +45,7 @@ func TestTheNetworkPolicyOfAnExternalServiceIsListedWithIt(t *testing.T) {
 		"it may not be read": {func(s *server) {
 			s.refuse = map[string]*apierrors.StatusError{"networkpolicies": forbidden("networkpolicies")}
 		},
-			"NetworkPolicy shop/db-egress (Unknown: it could not be read: this user may not: grant list on networkpolicies.networking.k8s.io in namespace shop)",
+			"NetworkPolicy shop/db-egress (Unknown: it could not be read: you have no permission: grant list on networkpolicies.networking.k8s.io in namespace shop)",
 			"Not known: networkpolicies.networking.k8s.io could not be read"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -166,7 +166,7 @@ func TestEachAddressThatTakesNoTrafficSaysWhy(t *testing.T) {
 			es.Spec.Endpoints[0].Priority = &one
 		},
 		"as no priority is":                         func(es *networkingv1.ExternalService, _ *networkingv1.AddressStatus) { es.Status.ActivePriority = nil },
-		"as the spec has no such endpoint any more": func(es *networkingv1.ExternalService, _ *networkingv1.AddressStatus) { es.Spec.Endpoints = nil },
+		"the spec no longer has the endpoint": func(es *networkingv1.ExternalService, _ *networkingv1.AddressStatus) { es.Spec.Endpoints = nil },
 		"as the egress policy refuses it": func(_ *networkingv1.ExternalService, a *networkingv1.AddressStatus) {
 			a.Reason = networkingv1.ProbeDenied
 		},

@@ -195,7 +195,7 @@ func TestWhatMayNotBeReadIsNamedOnce(t *testing.T) {
 
 // An output that is read from a folder beside the manifests is the same as one from a pipe.
 func TestTheOutputNamesNoFile(t *testing.T) {
-	text := "apiVersion: v1\nkind: Service\nmetadata: {name: db, namespace: shop, annotations: {a: b}}\nspec: {type: ExternalName, externalName: db.example.com, ports: [{port: 5432}]}\n"
+	text := "apiVersion: v1\nkind: Service\nmetadata: {name: db, namespace: shop, annotations: {external-dns.alpha.kubernetes.io/hostname: b}}\nspec: {type: ExternalName, externalName: db.example.com, ports: [{port: 5432}]}\n"
 	folder := t.TempDir()
 	if err := os.WriteFile(filepath.Join(folder, "a.yaml"), []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -205,7 +205,7 @@ func TestTheOutputNamesNoFile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found := written(t, result.WriteObjects); found != piped || !strings.Contains(found, "# Not carried over: metadata.annotations.a: ") {
+	if found := written(t, result.WriteObjects); found != piped || !strings.Contains(found, "# Not carried over: metadata.annotations[external-dns.alpha.kubernetes.io/hostname]: ") {
 		t.Errorf("%s\n%s", piped, found)
 	}
 }

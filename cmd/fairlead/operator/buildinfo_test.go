@@ -19,9 +19,9 @@ func TestTheBuildInfoHasTheKindsAndTheLayout(t *testing.T) {
 		configure func(*options.Configuration)
 		want      string
 	}{
-		"one process":    {func(*options.Configuration) {}, `kinds="ChaosPod,ClusterRebootPolicy,ExternalService,RebootPolicy",layout="single"`},
-		"webhooks":       {func(c *options.Configuration) { c.Controllers.Enabled = false }, `kinds="ChaosPod,ClusterRebootPolicy,ExternalService,RebootPolicy",layout="webhooks"`},
-		"controllers":    {func(c *options.Configuration) { c.Webhook.Enabled = false }, `kinds="ChaosPod,ClusterRebootPolicy,ExternalService,RebootPolicy",layout="controllers"`},
+		"one process":    {func(*options.Configuration) {}, `kinds="ChaosPod,ExternalService,RebootPolicy",layout="single"`},
+		"webhooks":       {func(c *options.Configuration) { c.Controllers.Enabled = false }, `kinds="ChaosPod,ExternalService,RebootPolicy",layout="webhooks"`},
+		"controllers":    {func(c *options.Configuration) { c.Webhook.Enabled = false }, `kinds="ChaosPod,ExternalService,RebootPolicy",layout="controllers"`},
 		"a part of them": {func(c *options.Configuration) { c.Kinds = []string{"RebootPolicy", "ChaosPod"} }, `kinds="ChaosPod,RebootPolicy",layout="single"`},
 	} {
 		configuration, registry := options.Default(), prometheus.NewRegistry()

@@ -68,7 +68,7 @@ func (m *model) shiftTimes(st *autorebootv1.RebootPolicyStatus, ahead time.Durat
 // clocksHoldNothing goes on from what a leader stored whose clock was off: nothing waits for longer than from now on,
 // nothing is done twice, and times in the future are told.
 func clocksHoldNothing(m *model, o Observation) error {
-	const bounds = time.Hour // of all waits of the model together
+	const bounds = 2 * time.Hour // of all waits of the model together; the reset of attempts takes an hour of them
 	right := m.fork()
 	right.runUntilIdle()
 	if right.failure != nil {

@@ -42,7 +42,7 @@ func TestTheAnnotationsOfAWorkloadSayWhatItIsRestartedFor(t *testing.T) {
 		"not on the template":                {template: map[string]string{own: "true"}, counts: "configmap/a configmap/b secret/a secret/b"},
 		"Reloader's do not count by default": {workload: map[string]string{"reloader.stakater.com/auto": "true"}, counts: "configmap/a configmap/b secret/a secret/b"},
 
-		"both dialects": {compatibility: reloader, workload: map[string]string{own: "secret/a", "reloader.stakater.com/auto": "true"}, in: true, counts: "secret/a", names: "secret/a", mistake: "beside those of Reloader"},
+		"both dialects": {compatibility: reloader, workload: map[string]string{own: "secret/a", "reloader.stakater.com/auto": "true"}, in: true, counts: "secret/a", names: "secret/a", mistake: "overrides those of Reloader"},
 
 		"Wave":                          {compatibility: wave, workload: map[string]string{"wave.pusher.com/update-on-config-change": "true"}, in: true, counts: "configmap/a configmap/b secret/a secret/b"},
 		"Wave: more":                    {compatibility: wave, workload: map[string]string{"wave.pusher.com/update-on-config-change": "true", "wave.pusher.com/extra-secrets": "z", "wave.pusher.com/extra-configmaps": "y"}, in: true, counts: "configmap/a configmap/b secret/a secret/b", names: "configmap/y secret/z"},
