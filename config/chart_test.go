@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the schema of the configuration f
 
 // A slip in `configuration` is told by helm install, and not by pods that do not start.
 func TestTheSchemaOfTheChartKnowsTheFieldsOfTheConfigurationFile(t *testing.T) {
-	const file = "chart/values.schema.json"
+	const file = "../charts/fairlead/values.schema.json"
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
