@@ -76,7 +76,7 @@ func TestWhyAndStatusShowWhatTheUserMayReadAndNameTheRest(t *testing.T) {
 	if code != 2 {
 		s.Errorf("exit code %d", code)
 	}
-	s.Expect(stdout, "Ready is False (TargetNotFound)", "(Unknown: it could not be read: this user may not: grant list on externalservices.networking.fairlead.dev",
+	s.Expect(stdout, "Ready is False (TargetNotFound)", "(Unknown: it could not be read: you have no permission: grant list on externalservices.networking.fairlead.dev",
 		"Not known: externalservices.networking.fairlead.dev could not be read")
 	if code, stdout, stderr = s.fairlead(s.Kubeconfig(), "status"); code != 1 { // the policy has failed
 		s.Errorf("exit code %d: %s", code, stderr)
@@ -85,7 +85,7 @@ func TestWhyAndStatusShowWhatTheUserMayReadAndNameTheRest(t *testing.T) {
 	if code, _, stderr = s.fairlead(reader.Kubeconfig, "status", "extsvc/db"); code != 2 {
 		s.Errorf("exit code %d", code)
 	}
-	s.Expect(stderr, "ExternalService "+s.Namespace+"/db could not be read: this user may not: grant list on externalservices.networking.fairlead.dev")
+	s.Expect(stderr, "ExternalService "+s.Namespace+"/db could not be read: you have no permission: grant list on externalservices.networking.fairlead.dev")
 	if code, _, stderr = s.fairlead(s.Kubeconfig(), "why", "rebootpolicy/none"); code != 2 {
 		s.Errorf("exit code %d", code)
 	}

@@ -122,7 +122,7 @@ func (r Report) WriteText(to io.Writer) error {
 func unread(check, object, right string, err error, missing string) Result {
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return Result{check, object, Unchecked, "this user may not read it", "grant " + right}
+		return Result{check, object, Unchecked, "you have no permission to read it", "grant " + right}
 	case apierrors.IsNotFound(err):
 		return Result{check, object, Failed, "it does not exist", missing}
 	}

@@ -49,15 +49,38 @@ func (f *clusterFlags) addCluster(command *cobra.Command, o Options) {
 	completeBy(command, "namespace", f.namespaces)
 }
 
+// kubectlFlags are the flags of kubectl that help does not repeat for each command.
+func kubectlFlags() *pflag.FlagSet {
+	_, set := newConfigFlags()
+	printing := &cobra.Command{}
+	genericclioptions.NewPrintFlags("").AddFlags(printing)
+	printing.Flags().VisitAll(func(flag *pflag.Flag) {
+		if flag.Name != "output" {
+			set.AddFlag(flag)
+		}
+	})
+	return set
+}
+
+// hidePrinting has help not repeat the flags of kubectl about templates.
+func hidePrinting(set *pflag.FlagSet) {
+	for _, name := range []string{"template", "allow-missing-template-keys", "show-managed-fields"} {
+		if flag := set.Lookup(name); flag != nil {
+			flag.Hidden = true
+		}
+	}
+}
+
 // optionsCommand lists the flags of kubectl.
 func optionsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",
-		Short: "List the flags of kubectl that each command takes that reaches a cluster.",
-		Args:  noArgs,
+		Short: "List the flags of kubectl that commands take.",
+		Long: `List the flags of kubectl that commands take. Each command that reaches a cluster takes those about clusters and
+users. Each command with --output takes those about templates.`,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
-			_, set := newConfigFlags()
-			_, err := fmt.Fprint(command.OutOrStdout(), "Each command that reaches a cluster takes these flags of kubectl:\n\n", set.FlagUsages())
+			_, err := fmt.Fprint(command.OutOrStdout(), command.Long, "\n\n", kubectlFlags().FlagUsages())
 			return err
 		},
 	}

@@ -200,7 +200,7 @@ func TestTheReferenceListsEveryCommand(t *testing.T) {
 		"`elect` exits with the code of the command that it runs, and has its own codes for the rest.\n")
 	root := rootCommand(Options{}.withDefaults())
 	root.InitDefaultCompletionCmd()
-	_, ofKubectl := newConfigFlags()
+	ofKubectl := kubectlFlags()
 	table := func(set *pflag.FlagSet, isShown func(*pflag.Flag) bool) {
 		header := "\n| flag | default | |\n| --- | --- | --- |\n"
 		set.VisitAll(func(f *pflag.Flag) {
@@ -239,7 +239,7 @@ func TestTheReferenceListsEveryCommand(t *testing.T) {
 			switch {
 			case sub.Name() == "options":
 				table(ofKubectl, func(*pflag.Flag) bool { return true })
-			case sub.LocalFlags().Lookup("request-timeout") != nil:
+			case sub.LocalFlags().Lookup("request-timeout") != nil, sub.LocalFlags().Lookup("template") != nil:
 				page.WriteString("\nIt also takes the [flags of kubectl](#fairlead-options).\n")
 			}
 			write(sub)

@@ -33,6 +33,7 @@ func newOutputFlags(formats ...string) outputFlags {
 func (f *outputFlags) addOutput(command *cobra.Command) {
 	command.Flags().StringVarP(&f.format, "output", "o", f.format, "Output format. One of: "+f.allowed()+".")
 	f.templates.AddFlags(command)
+	hidePrinting(command.Flags())
 	complete(command, "output", append(slices.Clone(f.formats), "jsonpath=", "go-template=")...)
 }
 

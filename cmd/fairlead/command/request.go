@@ -198,6 +198,7 @@ func (f *requestFlags) add(command *cobra.Command, verb string, o Options) {
 	f.addCluster(command, o)
 	f.print.AddFlags(command)
 	set := command.Flags()
+	hidePrinting(set)
 	set.Lookup("output").Usage += " Prints the object to the standard output, and messages to the standard error."
 	set.StringVar(&f.dryRun, "dry-run", f.dryRun, `Must be "none", "client" or "server". If "client", print what the request does, without sending it. If "server", submit the request without persisting it.`)
 	set.DurationVar(&f.wait, "wait", 0, "How long to wait for the end. 0: do not wait. Without a value: "+defaultWait+".")

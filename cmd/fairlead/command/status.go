@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 )
 
-// Additional values of --output of status.
+// inspectWide and inspectName are additional values of status's --output.
 const (
 	inspectWide = "wide"
 	inspectName = "name"

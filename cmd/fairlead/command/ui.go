@@ -35,8 +35,8 @@ func uiCommand(o Options) *cobra.Command {
 		Use:   "ui",
 		Short: "Serve pages about the resources of Fairlead to this machine.",
 		Long: `Serve pages about the resources of Fairlead to this machine, until you interrupt it: objects as a tree and as a graph,
-why each is as it is, and what happened. Open the address that the command prints. The token in it is new each time;
-whoever has it sees what you can see.
+why each is as it is, and what happened. Open the address that the command prints. The token in it is new each time,
+and gives a reader what you can see.
 
 The command lists each kind once and watches it, with your permissions. It writes and installs nothing. Each page
 reports what you cannot read.

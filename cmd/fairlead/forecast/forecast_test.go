@@ -197,7 +197,7 @@ func TestRolloutsAreForeseenWhereTheyCanBeRead(t *testing.T) {
 	expect(t, said(t, c.ofManifests(t, `{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: checkout}, spec: {template: {spec: {containers: [{name: a, image: "a:2"}]}}}}`)),
 		"Rollout shop/checkout is rolled out at once by its own controller, since its pod template changes.")
 	c.refused = []string{"list rollouts"}
-	expect(t, said(t, c.ofSource(t, login)), "Not known: rollouts.argoproj.io could not be read: this user may not: grant list on rollouts.argoproj.io in namespace shop.",
+	expect(t, said(t, c.ofSource(t, login)), "Not known: rollouts.argoproj.io could not be read: you have no permission: grant list on rollouts.argoproj.io in namespace shop.",
 		"Deployment shop/api restarts as number 1 of RebootPolicy checkout")
 	c.objects = c.objects[:len(c.objects)-1]
 	if text := said(t, c.ofSource(t, login)); strings.Contains(text, "rollouts") {
@@ -244,7 +244,7 @@ func TestASourceThatMayNotBeReadCountsAsChanged(t *testing.T) {
 	c.refused = []string{"get secrets"}
 	text := said(t, c.ofSource(t, login))
 	expect(t, text, "Secret shop/db-login could not be read, and is assumed to change in the key any key.", "Deployment shop/api restarts",
-		"Not known: secrets/db-login in namespace shop could not be read: this user may not: grant get on secrets in namespace shop.")
+		"Not known: secrets/db-login in namespace shop could not be read: you have no permission: grant get on secrets in namespace shop.")
 	expect(t, said(t, c.ofManifests(t, "{apiVersion: v1, kind: Secret, metadata: {name: db-login}, stringData: {password: hunter3}}")),
 		"is assumed to change in the key password", "Deployment shop/api restarts")
 }

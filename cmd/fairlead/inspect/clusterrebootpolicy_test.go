@@ -147,12 +147,12 @@ func TestAClusterRebootPolicyThatMayNotBeReadIsNotHealthy(t *testing.T) {
 	s.objects["deployments"] = []client.Object{deployment("api", 3)}
 	s.refuse = map[string]*apierrors.StatusError{"clusterrebootpolicies": forbidden("clusterrebootpolicies"), "namespaces": forbidden("namespaces")}
 	found, text := status(t, s, "")
-	want(t, text, "Not known: clusterrebootpolicies.autoreboot.fairlead.dev could not be read: this user may not: grant list on clusterrebootpolicies.autoreboot.fairlead.dev in all namespaces.")
+	want(t, text, "Not known: clusterrebootpolicies.autoreboot.fairlead.dev could not be read: you have no permission: grant list on clusterrebootpolicies.autoreboot.fairlead.dev in all namespaces.")
 	if HasErrors(found.Unread) {
 		t.Error("what a user of one namespace may not read is an error")
 	}
 	want(t, explained(t, s, Key{RebootPolicy, "shop", "on-change"}), "ClusterRebootPolicy on-change has made it",
-		"made by, ClusterRebootPolicy on-change (Unknown: it could not be read: this user may not")
+		"made by, ClusterRebootPolicy on-change (Unknown: it could not be read: you have no permission")
 	all, err := Read(t.Context(), s.client(t), metav1.NamespaceAll)
 	if err != nil || !HasErrors(all.Unread) {
 		t.Errorf("for all namespaces it is none: %v", err)

@@ -237,6 +237,3 @@ func (g *Graph) relatePolicy(o *Object, policy *autorebootv1.RebootPolicy) {
 		}
 	}
 }
-
-// IsWorkload reports whether a kind is one of workloads.
-func IsWorkload(kind string) bool { return kindOf(kind).isWorkload }

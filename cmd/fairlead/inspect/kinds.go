@@ -41,8 +41,6 @@ type kind struct {
 	object  func() client.Object
 	list    func() client.ObjectList
 	isOwned bool // by Fairlead
-	// isWorkload kinds have a pod template.
-	isWorkload bool
 	// ofCluster kinds have no namespace.
 	ofCluster bool
 	// selector limits what is listed; nil for all.
@@ -52,22 +50,22 @@ type kind struct {
 var kinds = append([]kind{
 	{ExternalService, "externalservices", []string{"extsvc"}, networkingv1.GroupVersion,
 		func() client.Object { return &networkingv1.ExternalService{} },
-		func() client.ObjectList { return &networkingv1.ExternalServiceList{} }, true, false, false, nil},
+		func() client.ObjectList { return &networkingv1.ExternalServiceList{} }, true, false, nil},
 	{ClusterRebootPolicy, "clusterrebootpolicies", []string{"crbp"}, autorebootv1.GroupVersion,
 		func() client.Object { return &autorebootv1.ClusterRebootPolicy{} },
-		func() client.ObjectList { return &autorebootv1.ClusterRebootPolicyList{} }, true, false, true, nil},
+		func() client.ObjectList { return &autorebootv1.ClusterRebootPolicyList{} }, true, true, nil},
 	{RebootPolicy, "rebootpolicies", []string{"rbp"}, autorebootv1.GroupVersion,
 		func() client.Object { return &autorebootv1.RebootPolicy{} },
-		func() client.ObjectList { return &autorebootv1.RebootPolicyList{} }, true, false, false, nil},
+		func() client.ObjectList { return &autorebootv1.RebootPolicyList{} }, true, false, nil},
 	{ChaosPod, "chaospods", []string{"chp"}, chaosv1.GroupVersion,
-		func() client.Object { return &chaosv1.ChaosPod{} }, func() client.ObjectList { return &chaosv1.ChaosPodList{} }, true, false, false, nil},
+		func() client.Object { return &chaosv1.ChaosPod{} }, func() client.ObjectList { return &chaosv1.ChaosPodList{} }, true, false, nil},
 }, workloads()...)
 
 func workloads() (all []kind) {
 	for _, row := range workloadkinds.Known {
 		all = append(all, kind{
 			Kind: row.Kind, resource: row.Name().Resource(), short: []string{row.Short}, group: row.GroupVersion(), object: row.Object,
-			list: func() client.ObjectList { _, list := row.New(); return list }, isWorkload: true,
+			list: func() client.ObjectList { _, list := row.New(); return list },
 		})
 	}
 	return all
@@ -81,13 +79,25 @@ func Workloads() (names []string) {
 	return names
 }
 
+// isWorkload has the kinds of Workloads.
+var isWorkload = func() map[string]bool {
+	is := map[string]bool{}
+	for _, name := range Workloads() {
+		is[name] = true
+	}
+	return is
+}()
+
+// IsWorkload reports whether a kind is one of workloads.
+func IsWorkload(kind string) bool { return isWorkload[kind] }
+
 // Rollout is a kind of Argo Rollouts, which few clusters have.
 const Rollout = argorollouts.Kind
 
 // isOptional reports whether a cluster need not have the kind.
 func (k kind) isOptional() bool { return k.Kind == Rollout }
 
-// Secret is a kind whose metadata alone is read, and only for Secrets that another object names.
+// Secret is a kind whose metadata alone is read, and only for Secrets that another object or the user names.
 const Secret = "Secret"
 
 var secrets = metadataOf(Secret, "secrets", corev1.SchemeGroupVersion)
@@ -123,11 +133,11 @@ const SecretProviderClass = "SecretProviderClass"
 
 var secretProviderClasses = kind{Kind: SecretProviderClass, resource: "secretproviderclasses", group: secretsstore.GroupVersion}
 
-// referred lists the kinds that a pod can refer to.
+// referred lists the kinds that a pod template can refer to.
 var referred = []kind{secrets, configMaps, secretProviderClasses}
 
-// explainedKinds lists the kinds whose objects ReadWith reads.
-var explainedKinds = append(slices.Clone(kinds), secrets, configMaps, pods)
+// explainable lists the kinds whose objects ReadWith reads.
+var explainable = append(slices.Clone(kinds), secrets, configMaps, pods)
 
 // groupResource is the name of the resource, as in rights and of a CRD.
 func (k kind) groupResource() string {
@@ -193,7 +203,7 @@ func ParseSource(argument, namespace string) (Key, error) {
 
 // ParseExplained reads TYPE/NAME of what ReadWith reads: what ParseKey reads, a ConfigMap, a Secret or a Pod.
 func ParseExplained(argument, namespace string) (Key, error) {
-	return parseKey(argument, namespace, "deployment/web", explainedKinds)
+	return parseKey(argument, namespace, "deployment/web", explainable)
 }
 
 func parseKey(argument, namespace, example string, among []kind) (Key, error) {
@@ -234,7 +244,7 @@ func KindNames() []string { return namesOf(kinds) }
 func SourceNames() []string { return namesOf(referred) }
 
 // ExplainedNames are the kinds that ParseExplained reads.
-func ExplainedNames() []string { return namesOf(explainedKinds) }
+func ExplainedNames() []string { return namesOf(explainable) }
 
 func namesOf(among []kind) (names []string) {
 	for _, k := range among {

@@ -231,7 +231,7 @@ func words(err error, k kind, verb, namespace string) string {
 	case isNotInstalled(err):
 		return "its CRD " + k.groupResource() + " is not installed: install Fairlead, or ask for another cluster with --context"
 	case apierrors.IsForbidden(err):
-		return "this user may not: grant " + verb + " on " + k.groupResource() + " " + where
+		return "you have no permission: grant " + verb + " on " + k.groupResource() + " " + where
 	case apierrors.IsUnauthorized(err):
 		return "the API server does not know this user: renew the credentials of the kubeconfig"
 	}

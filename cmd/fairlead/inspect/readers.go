@@ -123,24 +123,34 @@ func readWithReaders(ctx context.Context, from client.Reader, key Key, object cl
 			count++
 		}
 	}
-	for _, p := range graph.Objects {
-		if policy, is := p.Source.(*autorebootv1.RebootPolicy); is {
-			for i := range policy.Status.Targets {
-				t := &policy.Status.Targets[i]
-				switch {
-				case !isWatched(t, o.Key):
-				case t.Pending != nil:
-					o.Health = Waiting
-				case o.Health == Healthy && slices.ContainsFunc(policy.Status.InFlight, func(f autorebootv1.InFlightRestart) bool { return f.UID == t.UID }):
-					o.Health = Progressing
-				}
-			}
-		}
-	}
+	o.Health = graph.healthOfRestartsFor(key)
 	o.Said = writtenText(object) + ", and " + events.Plural(count, "workload reads it", "workloads read it")
 	graph.Objects = append(graph.Objects, o)
 	graph.sort()
 	return graph, o, nil
+}
+
+// healthOfRestartsFor judges a source by the restarts of what is restarted for it.
+func (g *Graph) healthOfRestartsFor(source Key) Health {
+	health := Healthy
+	for _, o := range g.Objects {
+		policy, is := o.Source.(*autorebootv1.RebootPolicy)
+		if !is {
+			continue
+		}
+		for i := range policy.Status.Targets {
+			t := &policy.Status.Targets[i]
+			isTarget := func(f autorebootv1.InFlightRestart) bool { return f.UID == t.UID }
+			switch {
+			case !isWatched(t, source):
+			case t.Pending != nil:
+				return Waiting
+			case slices.ContainsFunc(policy.Status.InFlight, isTarget):
+				health = Progressing
+			}
+		}
+	}
+	return health
 }
 
 // isWatched reports whether a policy restarts a target when a source changes.
@@ -176,22 +186,7 @@ func (e *explainer) readers(o *Object, depth int) (found []Finding) {
 		if !IsWorkload(w.Kind) {
 			continue
 		}
-		var by []string
-		var waits []Finding
-		for _, r := range w.NeededBy {
-			policy, is := r.Object.Source.(*autorebootv1.RebootPolicy)
-			if !is || r.Role != roleRestarts {
-				continue
-			}
-			at := slices.IndexFunc(policy.Status.Targets, func(t autorebootv1.TargetStatus) bool {
-				return string(t.Kind) == w.Kind && t.Name == w.Name && isWatched(&t, o.Key)
-			})
-			if at < 0 {
-				continue
-			}
-			by = append(by, policy.Name)
-			waits = append(waits, e.restarts(w, r.Object, policy, depth+1)...)
-		}
+		by, waits := e.restartsFor(o.Key, w, depth)
 		switch about := w.Kind + " " + w.Name; {
 		case len(by) > 0:
 			found = append(found, Finding{About: about, Message: "RebootPolicy " + strings.Join(by, " and ") + " restarts it when the content changes"})
@@ -201,6 +196,21 @@ func (e *explainer) readers(o *Object, depth int) (found []Finding) {
 		}
 	}
 	return found
+}
+
+// restartsFor returns the policies that restart a workload when a source changes, and the findings of these restarts.
+func (e *explainer) restartsFor(source Key, w *Object, depth int) (by []string, found []Finding) {
+	isTarget := func(t autorebootv1.TargetStatus) bool {
+		return string(t.Kind) == w.Kind && t.Name == w.Name && isWatched(&t, source)
+	}
+	for _, r := range w.NeededBy {
+		policy, is := r.Object.Source.(*autorebootv1.RebootPolicy)
+		if is && r.Role == roleRestarts && slices.ContainsFunc(policy.Status.Targets, isTarget) {
+			by = append(by, policy.Name)
+			found = append(found, e.restarts(w, r.Object, policy, depth+1)...)
+		}
+	}
+	return by, found
 }
 
 // notRestarted is the remedy for a workload that no policy restarts.
@@ -321,22 +331,24 @@ func (e *explainer) pod(o *Object, pod *corev1.Pod, depth int) (found []Finding)
 		}
 	}
 	for _, r := range o.Needs {
-		if r.Role != rolePodOf || r.Object.Source == nil || !IsWorkload(r.Object.Kind) {
-			continue
+		if r.Role == rolePodOf && r.Object.Source != nil && IsWorkload(r.Object.Kind) {
+			found = append(found, restartsOf(r.Object))
+			found = append(found, e.workload(r.Object, depth+1)...)
 		}
-		of, about := e.workload(r.Object, depth+1), r.Object.Kind+" "+r.Object.Name
-		var by []string
-		for _, p := range r.Object.NeededBy {
-			if p.Role == roleRestarts && p.Object.Source != nil {
-				by = append(by, p.Object.Name)
-			}
-		}
-		if len(by) > 0 {
-			found = append(found, Finding{About: about, Message: "RebootPolicy " + strings.Join(by, " and ") + " restarts it"})
-		} else {
-			found = append(found, Finding{About: about, Message: "no RebootPolicy restarts it", Remedy: notRestarted(r.Object)})
-		}
-		found = append(found, of...)
 	}
 	return found
+}
+
+// restartsOf returns which policies restart a workload.
+func restartsOf(w *Object) Finding {
+	var by []string
+	for _, r := range w.NeededBy {
+		if r.Role == roleRestarts && r.Object.Source != nil {
+			by = append(by, r.Object.Name)
+		}
+	}
+	if len(by) == 0 {
+		return Finding{About: w.Kind + " " + w.Name, Message: "no RebootPolicy restarts it", Remedy: notRestarted(w)}
+	}
+	return Finding{About: w.Kind + " " + w.Name, Message: "RebootPolicy " + strings.Join(by, " and ") + " restarts it"}
 }

@@ -69,7 +69,10 @@ func TestWhyOfAPodNamesWhatItReadsThatIsNewerAndWhatItsWorkloadWaitsFor(t *testi
 		"Secret login since 2026-03-02T12:00:00Z", "Vault wrote it; the content is newer than the pod, whose containers started at 2026-03-02T11:00:00Z",
 		"RebootPolicy payments restarts it.", "Restart of Deployment api by RebootPolicy payments is Waiting (OutsideWindow)", "pod of, Deployment shop/api")
 
-	pod := s.objects["pods"][0].(*corev1.Pod)
+	pod, is := s.objects["pods"][0].(*corev1.Pod)
+	if !is {
+		t.Fatal("no pod")
+	}
 	pod.Status.ContainerStatuses[0].State.Running.StartedAt = metav1.NewTime(noon.Add(time.Minute))
 	if text := explained(t, s, Key{Pod, "shop", "api-1-x"}); strings.Contains(text, "newer") {
 		t.Errorf("a container that has started since has read it:\n%s", text)

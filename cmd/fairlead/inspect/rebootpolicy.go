@@ -160,10 +160,10 @@ func triggersText(names []string) string {
 	return "trigger " + strings.Join(names, ", ")
 }
 
-// at writes a time; "a time that is not known" for none.
+// at writes a time; "an unknown time" for none.
 func at(t *metav1.Time) string {
 	if t.IsZero() {
-		return "a time that is not known"
+		return "an unknown time"
 	}
 	return t.UTC().Format("2006-01-02T15:04:05Z")
 }

@@ -53,6 +53,10 @@ func PolicyOf(ctx context.Context, from client.Reader, workload inspect.Key, pro
 			}
 		}
 	}
+	run := strings.Join(commands, " or ")
+	if len(others) == 0 {
+		return inspect.Key{}, Refusal(fmt.Sprintf("%s: more than one RebootPolicy restarts it: run %s", workload, run))
+	}
 	return inspect.Key{}, Refusal(fmt.Sprintf("%s: its RebootPolicy also restarts %s: run %s to restart all of them, or %s to restart this one without gates and verification",
-		workload, events.Summarize(others), strings.Join(commands, " or "), alone))
+		workload, events.Summarize(others), run, alone))
 }

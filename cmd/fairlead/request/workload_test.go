@@ -29,11 +29,12 @@ func TestTheRestartOfAWorkloadIsThatOfThePolicyThatRestartsItAlone(t *testing.T)
 	if err := v1.AddToScheme(scheme); err != nil {
 		t.Fatal(err)
 	}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(policy("one", "web"), policy("several", "api", "worker")).Build()
+	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(policy("one", "web"), policy("several", "api", "worker"), policy("two", "twice"), policy("three", "twice")).Build()
 	for name, want := range map[string][]string{
-		"web": {"one"},
-		"api": {"", "RebootPolicy also restarts Deployment worker", "`fairlead restart rebootpolicy/several -n shop`", "`kubectl rollout restart deployment/api -n shop`"},
-		"db":  {"", "no RebootPolicy restarts it", "`kubectl rollout restart deployment/db -n shop`"},
+		"web":   {"one"},
+		"api":   {"", "RebootPolicy also restarts Deployment worker", "`fairlead restart rebootpolicy/several -n shop`", "`kubectl rollout restart deployment/api -n shop`"},
+		"twice": {"", "more than one RebootPolicy restarts it: run `fairlead restart rebootpolicy/three -n shop` or `fairlead restart rebootpolicy/two -n shop`"},
+		"db":    {"", "no RebootPolicy restarts it", "`kubectl rollout restart deployment/db -n shop`"},
 	} {
 		key, err := PolicyOf(t.Context(), c, inspect.Key{Kind: "Deployment", Namespace: "shop", Name: name}, "fairlead")
 		if refusal := Refusal(""); key.Name != want[0] || (err != nil) != (want[0] == "") || err != nil && !errors.As(err, &refusal) {
