@@ -21,6 +21,9 @@ HELM           := go run helm.sh/helm/v4/cmd/helm@v4.3.1
 MERMAID        := mermaid@12.3.0
 AXE            := axe-core@4.14.1
 GOLANGCI_LINT  := go run github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.15.0
+ACTIONLINT     := go run github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
+COSIGN         := go run github.com/sigstore/cosign/v3/cmd/cosign@v3.1.3
+ORAS           := go run oras.land/oras/cmd/oras@v1.3.6
 # Vetting is left to lint.
 GOTESTSUM       = go run gotest.tools/gotestsum@v1.13.0 --format=standard-quiet --packages="$(PACKAGES)" -- $(GOFLAGS) $(TAGS) -vet=off
 PACKAGES       := ./...
@@ -137,11 +140,13 @@ bench: build ## Measure webhooks beside stock handlers, 10,000 ExternalServices,
 	@cd test && go run $(GOFLAGS) ./cmd/bench --root=$(CURDIR) --out=$(BIN)/bench.json $(BENCH)
 
 .PHONY: lint
-lint: ## Run golangci-lint over every module.
+lint: ## Run golangci-lint over every module, actionlint over the workflows, and helm lint over the chart.
+	@$(ACTIONLINT)
+	@$(HELM) lint --strict --quiet charts/fairlead
 	@for m in $(MODULES); do echo "== $$m"; (cd $$m && $(GOLANGCI_LINT) run --config $(CURDIR)/.golangci.yml ./...) || exit 1; done
 
 .PHONY: generate
-generate: ## Regenerate deep copies, CRDs, roles, the schema of the chart's values, and the references of values and reasons.
+generate: ## Regenerate deep copies, CRDs, roles, charts/fairlead, and the references of values and reasons.
 	@$(CONTROLLER_GEN) object:headerFile=internal/boilerplate.go.txt paths=./api/... paths=./cmd/fairlead/options/...
 	@$(CONTROLLER_GEN) crd:maxDescLen=400,generateEmbeddedObjectMeta=true paths=./api/... output:crd:dir=config/crd/bases
 	@cd test && go run $(GOFLAGS) ./cmd/crds ../config/crd/bases/*.yaml
@@ -150,7 +155,7 @@ generate: ## Regenerate deep copies, CRDs, roles, the schema of the chart's valu
 	  $(CONTROLLER_GEN) rbac:roleName=fairlead-$$kind-manager,fileName=$${kind}_manager_role.yaml paths=./controllers/$$kind/... output:rbac:dir=config/rbac || exit 1; \
 	done
 	@go test $(GOFLAGS) -count=1 ./config -run 'TestTheSchemaOfTheChart|TestHardening' -update >/dev/null
-	@cd test/chart && go test $(GOFLAGS) -count=1 . -run TestTheReferenceOfValues -update >/dev/null
+	@cd test/chart && go test $(GOFLAGS) -count=1 . -run TestTheChartInGit -update >/dev/null
 	@cd test && go test $(GOFLAGS) -count=1 ./repo -run EveryReason -update >/dev/null
 
 .PHONY: verify
@@ -202,12 +207,24 @@ release: ## Write all that the release VERSION has to dist/, which is emptied: i
 	@rm -rf dist
 	@cd test && go run $(GOFLAGS) ./cmd/release --root=$(CURDIR) --out=$(CURDIR)/dist --version=$(VERSION) --image=$(REPOSITORY) --platforms="$(PLATFORMS)"
 
-.PHONY: publish
-publish: ## Push the image in dist/ to REPOSITORY and the chart beside it to charts/, and make a release of VERSION on GitHub with the other files; takes gh.
-	@rm -rf $(BIN)/image && mkdir -p $(BIN)/image && tar -xf dist/fairlead-image.tar -C $(BIN)/image
+.PHONY: registry-login
+registry-login:
 	@test -z "$$REGISTRY_TOKEN" || printenv REGISTRY_TOKEN | $(CRANE) auth login $(firstword $(subst /, ,$(REPOSITORY))) --username "$$REGISTRY_USER" --password-stdin
+
+.PHONY: push
+push: registry-login ## Push the image in dist/ to REPOSITORY, and the chart beside it to charts/, with its metadata for Artifact Hub.
+	@rm -rf $(BIN)/image && mkdir -p $(BIN)/image && tar -xf dist/fairlead-image.tar -C $(BIN)/image
 	$(CRANE) push $(BIN)/image $(REPOSITORY):$(VERSION)
 	$(HELM) push dist/fairlead-$(VERSION:v%=%).tgz oci://$(dir $(REPOSITORY))charts
+	cd charts && $(ORAS) push $(dir $(REPOSITORY))charts/fairlead:artifacthub.io --config /dev/null:application/vnd.cncf.artifacthub.config.v1+yaml \
+	  artifacthub-repo.yml:application/vnd.cncf.artifacthub.repository-metadata.layer.v1.yaml
+
+.PHONY: sign
+sign: registry-login ## Sign the image and the chart that were pushed, by their digests, with the identity of the workflow or of who types it.
+	@for subject in dist/SUBJECT-*; do read -r digest name < $$subject && $(COSIGN) sign --yes $$name@sha256:$$digest || exit 1; done
+
+.PHONY: publish
+publish: ## Make a release of VERSION on GitHub with the files in dist/; takes gh.
 	gh release create $(VERSION) --verify-tag $(if $(findstring -,$(VERSION)),--prerelease) --title $(VERSION) --notes-file dist/NOTES.md dist/*
 
 .PHONY: vulncheck

@@ -20,7 +20,7 @@ var update = flag.Bool("update", false, "write the schema of the configuration f
 
 // helm install reports a mistake in `configuration`, before pods fail to start.
 func TestTheSchemaOfTheChartKnowsTheFieldsOfTheConfigurationFile(t *testing.T) {
-	const file = "chart/values.schema.json"
+	const file = "../charts/fairlead/values.schema.json"
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ package chart
 import (
 	"bytes"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -37,17 +38,22 @@ var layouts = []struct {
 	}},
 }
 
-// options are the parts of the chart that a value turns on, each with the overlay whose objects it adds.
-var options = []struct{ when, component string }{
-	{".Values.networkPolicies", "network-policy"},
-	{".Values.admissionPolicies", "admission-policy"},
-	{".Values.flowSchemas", "flow-schema"},
-	{"or .Values.serviceMonitor .Values.podMonitor", "prometheus/reader"}, // before those that it is a part of
-	{".Values.serviceMonitor", "prometheus"},
-	{".Values.podMonitor", "prometheus/pod-monitor"},
-	{".Values.metricsCertificate", "prometheus/certificate"},
-	{".Values.prometheusRules", "prometheus/rules"},
-	{`eq .Values.secrets "wide"`, "watch-secrets"},
+// options are the parts of the chart that a value turns on, each with the component whose objects it adds to a layout.
+var options = []struct {
+	when, component string
+	layout          int
+}{
+	{".Values.networkPolicy.enabled", "network-policy", 0},
+	{".Values.admissionPolicies.enabled", "admission-policy", 0},
+	{".Values.flowSchemas.enabled", "flow-schema", 0},
+	{"or .Values.serviceMonitor.enabled .Values.podMonitor.enabled", "prometheus/reader", 0}, // before those that it is a part of
+	{".Values.serviceMonitor.enabled", "prometheus", 0},
+	{".Values.podMonitor.enabled", "prometheus/pod-monitor", 0},
+	{".Values.metricsCertificate.enabled", "prometheus/certificate", 0},
+	{".Values.prometheusRules.enabled", "prometheus/rules", 0},
+	{".Values.dashboard.enabled", "prometheus/dashboard", 0},
+	{`and (eq .Values.secrets "wide") (not .Values.namespaces)`, "watch-secrets", 0},
+	{`and (eq .Values.secrets "wide") .Values.namespaces`, "namespaced/watch-secrets", 2},
 }
 
 // object is one of the chart, as it is when a condition of the template holds; an empty condition always does.
@@ -58,21 +64,39 @@ type object struct {
 	v1Only *unstructured.Unstructured
 }
 
+// header begins each template that Write makes.
+const header = "{{- /* Generated from config by `make generate`. */ -}}\n"
+
+// Home returns the folder of the chart beside the folder config.
+func Home(config string) string { return filepath.Join(config, "..", "charts", "fairlead") }
+
 // Generate writes the chart of the folder config to a new folder. The version is that of the release, and the
 // tag of its image.
 func Generate(config, folder, version string) error {
+	if err := os.CopyFS(folder, os.DirFS(Home(config))); err != nil {
+		return err
+	}
+	if err := Write(config, folder); err != nil {
+		return err
+	}
+	return setVersion(folder, version)
+}
+
+// Write writes what is generated of the chart of the folder config to a folder, which has the rest: templates, in place of those
+// that it has made before, the files that templates read, and README.md.
+func Write(config, folder string) error {
 	objects, err := objects(config)
 	if err != nil {
 		return err
 	}
-	if err := os.CopyFS(folder, os.DirFS(filepath.Join(config, "chart"))); err != nil {
+	if err := removeGenerated(filepath.Join(folder, "templates")); err != nil {
 		return err
 	}
 	files := map[string]*bytes.Buffer{}
 	for _, o := range objects {
-		name := fileOf(o.GetKind())
+		name := fileOf(o)
 		if files[name] == nil {
-			files[name] = &bytes.Buffer{}
+			files[name] = bytes.NewBufferString(header)
 		}
 		text, err := template(o)
 		if err != nil {
@@ -81,27 +105,49 @@ func Generate(config, folder, version string) error {
 		_, _ = files[name].WriteString(text) // which a bytes.Buffer always takes
 	}
 	for name, content := range files {
-		if err := os.WriteFile(filepath.Join(folder, "templates", name), content.Bytes(), 0o600); err != nil {
+		if err := write(filepath.Join(folder, "templates", name), content.Bytes()); err != nil {
 			return err
 		}
 	}
-	if err := setVersion(folder, version); err != nil {
-		return err
-	}
-	if err := os.Mkdir(filepath.Join(folder, "files"), 0o750); err != nil {
-		return err
-	}
 	// Templates cannot read the chart's own values.yaml and schema.
-	for _, from := range []string{"manager/config.yaml", "chart/values.yaml", "chart/values.schema.json"} {
-		content, err := os.ReadFile(filepath.Join(config, from))
+	for _, from := range []string{
+		filepath.Join(config, "manager", "config.yaml"), filepath.Join(config, "prometheus", "dashboard", "dashboard.json"),
+		filepath.Join(folder, "values.yaml"), filepath.Join(folder, "values.schema.json"),
+	} {
+		content, err := os.ReadFile(from)
 		if err != nil {
 			return err
 		}
-		if err := os.WriteFile(filepath.Join(folder, "files", filepath.Base(from)), content, 0o600); err != nil { //nolint:gosec // the folder is the caller's
+		if err := write(filepath.Join(folder, "files", filepath.Base(from)), content); err != nil {
 			return err
 		}
 	}
-	return nil
+	readme, err := Readme(folder)
+	if err != nil {
+		return err
+	}
+	return write(filepath.Join(folder, "README.md"), readme)
+}
+
+func write(file string, content []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil { //nolint:gosec // all may read the chart
+		return err
+	}
+	return os.WriteFile(file, content, 0o644) //nolint:gosec // all may read the chart
+}
+
+// removeGenerated removes the templates that Write has made.
+func removeGenerated(folder string) error {
+	return filepath.WalkDir(folder, func(file string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := os.ReadFile(file)
+		if err != nil || !bytes.HasPrefix(content, []byte(header)) {
+			return err
+		}
+		return os.Remove(file)
+	})
 }
 
 // setVersion writes the version of the release into a chart.
@@ -178,13 +224,15 @@ func objects(config string) ([]object, error) {
 		}
 	}
 	for _, option := range options {
-		with, _, err := build(Overlay{Resources: []string{"default"}, Components: []string{option.component}})
+		overlay := layouts[option.layout].overlay
+		overlay.Components = append(slices.Clone(overlay.Components), option.component)
+		with, _, err := build(overlay)
 		if err != nil {
 			return nil, err
 		}
 		for _, o := range with {
-			if byLayout[0][id(o)] == nil {
-				byLayout[0][id(o)] = o
+			if of := byLayout[option.layout]; of[id(o)] == nil {
+				of[id(o)] = o
 				all = append(all, object{option.when, o, nil})
 			}
 		}
@@ -192,15 +240,19 @@ func objects(config string) ([]object, error) {
 	return all, nil
 }
 
-func fileOf(kind string) string {
+// fileOf is the template of an object. Each CRD has its own.
+func fileOf(o object) string {
+	kind := o.GetKind()
 	switch {
 	case kind == "CustomResourceDefinition":
-		return "crds.yaml"
+		plural, _, _ := strings.Cut(o.GetName(), ".")
+		return filepath.Join("crds", plural+".yaml")
 	case strings.Contains(kind, "Role") || kind == "ServiceAccount":
 		return "rbac.yaml"
 	case strings.HasSuffix(kind, "WebhookConfiguration"):
 		return "webhooks.yaml"
-	case slices.Contains([]string{"ServiceMonitor", "PodMonitor", "PrometheusRule", "Certificate", "Issuer", "Secret"}, kind):
+	case slices.Contains([]string{"ServiceMonitor", "PodMonitor", "PrometheusRule", "Certificate", "Issuer", "Secret"}, kind),
+		strings.HasSuffix(o.GetName(), "-dashboard"):
 		return "monitoring.yaml"
 	case kind == "FlowSchema":
 		return "flow-schemas.yaml"

@@ -147,6 +147,9 @@ func normalize(t *testing.T, object *unstructured.Unstructured) {
 	hash := regexp.MustCompile("(fairlead-config)-[a-z0-9]{10}$")
 	switch object.GetKind() {
 	case "ConfigMap":
+		if strings.HasSuffix(object.GetName(), "-dashboard") {
+			return
+		}
 		object.SetName(hash.ReplaceAllString(object.GetName(), "$1"))
 		text, _, _ := unstructured.NestedString(object.Object, "data", "config.yaml")
 		var configuration map[string]any
@@ -214,8 +217,8 @@ func TestTheChartHasTheObjectsOfTheKustomizations(t *testing.T) {
 			map[string]any{"layout": "split", "certificates": map[string]any{"source": "certManager", "caInjector": true}},
 		},
 		"all components": {
-			Overlay{Resources: []string{"default"}, Components: []string{"network-policy", "admission-policy", "flow-schema", "prometheus", "prometheus/certificate", "prometheus/rules", "watch-secrets"}},
-			map[string]any{"networkPolicies": true, "admissionPolicies": true, "flowSchemas": true, "serviceMonitor": true, "metricsCertificate": true, "prometheusRules": true, "secrets": "wide"},
+			Overlay{Resources: []string{"default"}, Components: []string{"network-policy", "admission-policy", "flow-schema", "prometheus", "prometheus/certificate", "prometheus/rules", "prometheus/dashboard", "watch-secrets"}},
+			map[string]any{"dashboard": map[string]any{"enabled": true}, "networkPolicy": map[string]any{"enabled": true}, "admissionPolicies": map[string]any{"enabled": true}, "flowSchemas": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true}, "metricsCertificate": map[string]any{"enabled": true}, "prometheusRules": map[string]any{"enabled": true}, "secrets": "wide"},
 		},
 		"all components, split, of other names": {
 			Overlay{
@@ -223,8 +226,8 @@ func TestTheChartHasTheObjectsOfTheKustomizations(t *testing.T) {
 				Components: []string{"certmanager", "network-policy", "admission-policy", "flow-schema", "prometheus/pod-monitor", "prometheus/certificate", "prometheus/rules", "watch-secrets"},
 			},
 			map[string]any{
-				"layout": "split", "namePrefix": "team-", "certificates": map[string]any{"source": "certManager"},
-				"networkPolicies": true, "admissionPolicies": true, "flowSchemas": true, "podMonitor": true, "metricsCertificate": true, "prometheusRules": true, "secrets": "wide",
+				"layout": "split", "fullnameOverride": "team-fairlead", "certificates": map[string]any{"source": "certManager"},
+				"networkPolicy": map[string]any{"enabled": true}, "admissionPolicies": map[string]any{"enabled": true}, "flowSchemas": map[string]any{"enabled": true}, "podMonitor": map[string]any{"enabled": true}, "metricsCertificate": map[string]any{"enabled": true}, "prometheusRules": map[string]any{"enabled": true}, "secrets": "wide",
 			},
 		},
 		"the network of nodes": {
@@ -252,8 +255,8 @@ func TestTheChartHasTheObjectsOfTheKustomizations(t *testing.T) {
 				ClusterCIDRs: []string{"192.0.2.0/24", "2001:db8::/32"},
 			},
 			map[string]any{
-				"namePrefix": "team-", "namespaces": []any{"shop"}, "v1Only": true, "clusterCIDRs": []any{"192.0.2.0/24", "2001:db8::/32"},
-				"networkPolicies": true, "admissionPolicies": true, "flowSchemas": true, "serviceMonitor": true,
+				"fullnameOverride": "team-fairlead", "namespaces": []any{"shop"}, "v1Only": true, "clusterCIDRs": []any{"192.0.2.0/24", "2001:db8::/32"},
+				"networkPolicy": map[string]any{"enabled": true}, "admissionPolicies": map[string]any{"enabled": true}, "flowSchemas": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true},
 			},
 		},
 		"other replicas and resources": {
@@ -267,7 +270,7 @@ func TestTheChartHasTheObjectsOfTheKustomizations(t *testing.T) {
 					{"op": "add", "path": "/spec/template/spec/imagePullSecrets", "value": [{"name": "registry"}]}]`,
 			}}},
 			map[string]any{
-				"layout": "split", "replicas": 3, "resources": map[string]any{"requests": nil, "limits": map[string]any{"memory": "1Gi"}},
+				"layout": "split", "replicaCount": 3, "resources": map[string]any{"requests": nil, "limits": map[string]any{"memory": "1Gi"}},
 				"nodeSelector": map[string]any{"kubernetes.io/os": "linux"}, "tolerations": []any{map[string]any{"operator": "Exists"}},
 				"affinity": map[string]any{"nodeAffinity": map[string]any{}}, "imagePullSecrets": []any{map[string]any{"name": "registry"}},
 			},
@@ -357,10 +360,10 @@ func TestNoNameIsLeftBehindWhereAnOverlayChangesThem(t *testing.T) {
 	kept := regexp.MustCompile(`fairlead-(manager|fingerprint-key|calendar|webhook(-ca|-trust|-tls|-root|-bootstrap)?)|-fairlead-dev-v1-`)
 	// So does the Secret that cert-manager, or a user, makes.
 	foreign := regexp.MustCompile(`secretName: fairlead-metrics-(tls|ca)$|name: fairlead-metrics-tls$|github.com/fairlead-dev/`)
-	all := []string{"certmanager", "network-policy", "admission-policy", "flow-schema", "prometheus", "prometheus/certificate", "prometheus/rules", "watch-secrets"}
+	all := []string{"certmanager", "network-policy", "admission-policy", "flow-schema", "prometheus", "prometheus/certificate", "prometheus/rules", "prometheus/dashboard", "watch-secrets"}
 	for layout, overlay := range map[string]Overlay{
 		"default": {Resources: []string{"default"}, Components: all}, "split": {Resources: []string{"split"}, Components: all},
-		"namespaced": {Resources: []string{"default"}, Components: all[:7], Namespaces: []string{"shop"}},
+		"namespaced": {Resources: []string{"default"}, Components: all[:8], Namespaces: []string{"shop"}},
 	} {
 		overlay.Namespace, overlay.NamePrefix = "elsewhere", "team-"
 		built, err := Build(config, overlay)
@@ -394,30 +397,43 @@ func TestNoNameIsLeftBehindWhereAnOverlayChangesThem(t *testing.T) {
 func TestWhatTheChartCannotDoIsRefusedWithTheReason(t *testing.T) {
 	folder := generated(t)
 	for want, values := range map[string]map[string]any{
-		"additional properties 'replica' not allowed":                     {"replica": 2},
-		"at '/replicas': minimum":                                         {"replicas": 0},
+		"additional properties 'replicas' not allowed":                    {"replicas": 2},
+		"at '/replicaCount': minimum":                                     {"replicaCount": 0},
+		"at '/revisionHistoryLimit': minimum":                             {"revisionHistoryLimit": -1},
+		"at '/image/registry': 'example.com/' does not match":             {"image": map[string]any{"registry": "example.com/"}},
+		"at '/global/imageRegistry': 'a b' does not match":                {"global": map[string]any{"imageRegistry": "a b"}},
+		"at '/livenessProbe': additional properties 'initialDelay":        {"livenessProbe": map[string]any{"initialDelaySeconds": 1}},
+		"at '/startupProbe/periodSeconds': minimum":                       {"startupProbe": map[string]any{"periodSeconds": 0}},
+		"at '/podDisruptionBudget/minAvailable': 'half' does not":         {"podDisruptionBudget": map[string]any{"minAvailable": "half"}},
+		"at '/webhook/timeoutSeconds': maximum":                           {"webhook": map[string]any{"timeoutSeconds": 31}},
+		"at '/networkPolicy': got boolean, want object":                   {"networkPolicy": true},
+		"at '/networkPolicy/egress/0': additional properties 'from'":      {"networkPolicy": map[string]any{"egress": []any{map[string]any{"from": []any{}}}}},
+		"at '/extraObjects/0': got number, want":                          {"extraObjects": []any{1}},
+		"nameOverride: 1-x begins no name of a Service":                   {"nameOverride": "x"}, // of the release 1
+		"commonLabels: helm.sh/chart is the chart's own":                  {"commonLabels": map[string]any{"helm.sh/chart": "a"}},
+		"deploymentAnnotations: fairlead.dev/a is the chart's own":        {"deploymentAnnotations": map[string]any{"fairlead.dev/a": "a"}},
+		"monitoringLabels: team is in commonLabels too":                   {"monitoringLabels": map[string]any{"team": "a"}, "commonLabels": map[string]any{"team": "b"}},
 		"at '/layout': value must be one of":                              {"layout": "both"},
 		"at '/secrets': value must be one of":                             {"secrets": "all"},
 		"at '/image/digest': 'sha256:1' does not":                         {"image": map[string]any{"digest": "sha256:1"}},
 		"at '/image/repository': 'a b' does not match":                    {"image": map[string]any{"repository": "a b"}},
 		"at '/image/repository': 'example.com/' does not match":           {"image": map[string]any{"repository": "example.com/"}},
 		"at '/image/repository': 'example.com/a:v1' does not match":       {"image": map[string]any{"repository": "example.com/a:v1"}},
-		"at '/namePrefix': 'Team-' does not":                              {"namePrefix": "Team-"},
-		"at '/namePrefix': '1-' does not":                                 {"namePrefix": "1-"}, // no name of a Service
+		"at '/fullnameOverride': 'Team' does not":                         {"fullnameOverride": "Team"},
+		"at '/fullnameOverride': '1' does not":                            {"fullnameOverride": "1"}, // no name of a Service
 		"at '/clusterCIDRs': minItems":                                    {"clusterCIDRs": []any{}},
 		"at '/configuration': additional properties 'webook' not allowed": {"configuration": map[string]any{"webook": map[string]any{}}},
 		"at '/configuration/webhook/drainDelay': got number, want string": {"configuration": map[string]any{"webhook": map[string]any{"drainDelay": 10}}},
 		"namespaces: layout must be single, since":                        {"namespaces": []any{"shop"}, "layout": "split"},
-		"namespaces: secrets must be narrow, since":                       {"namespaces": []any{"shop"}, "secrets": "wide"},
 		"namespaces: fairlead-system is the operator":                     {"namespaces": []any{"shop", "fairlead-system"}},
 		"clusterRole: false needs namespaces":                             {"clusterRole": false},
-		"clusterRole: false leaves no metrics":                            {"namespaces": []any{"shop"}, "clusterRole": false, "podMonitor": true},
-		"serviceMonitor and podMonitor would":                             {"serviceMonitor": true, "podMonitor": true},
+		"clusterRole: false leaves no metrics":                            {"namespaces": []any{"shop"}, "clusterRole": false, "podMonitor": map[string]any{"enabled": true}},
+		"serviceMonitor and podMonitor would":                             {"serviceMonitor": map[string]any{"enabled": true}, "podMonitor": map[string]any{"enabled": true}},
 		"caInjector needs certificates.source":                            {"certificates": map[string]any{"caInjector": true}},
 		"priorityClass.name is of a PriorityClass that exists":            {"priorityClass": map[string]any{"name": "system"}},
 		"podLabels: app.kubernetes.io/name is the chart's own":            {"podLabels": map[string]any{"app.kubernetes.io/name": "a"}},
 		"podAnnotations: checksum/configuration is the chart's own":       {"podAnnotations": map[string]any{"checksum/configuration": "a"}},
-		"at '/webhookAnnotations/a': got boolean, want string":            {"webhookAnnotations": map[string]any{"a": true}},
+		"at '/webhook/annotations/a': got boolean, want string":           {"webhook": map[string]any{"annotations": map[string]any{"a": true}}},
 		"at '/env/0/name': 'not' failed":                                  {"env": []any{map[string]any{"name": "POD_NAME", "value": "a"}}},
 		"at '/env/0': additional properties 'valeu' not allowed":          {"env": []any{map[string]any{"name": "A", "valeu": "a"}}},
 		"at '/extraVolumes/0': missing property 'name'":                   {"extraVolumes": []any{map[string]any{"emptyDir": map[string]any{}}}},
@@ -428,7 +444,11 @@ func TestWhatTheChartCannotDoIsRefusedWithTheReason(t *testing.T) {
 		"at '/dnsPolicy': value must be one of":                           {"dnsPolicy": "None"},
 		"at '/affinity/nodeAffinity': got null, want object":              {"affinity": map[string]any{"nodeAffinity": nil}},
 	} {
-		if _, err := render(t, folder, "fairlead-system", values); err == nil || !strings.Contains(err.Error(), want) {
+		release := "fl"
+		if values["nameOverride"] != nil {
+			release = "1"
+		}
+		if _, err := renderWith(t, folder, "fairlead-system", values, renderOptions{release: release}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v: %v, want %q", values, err, want)
 		}
 	}
@@ -442,7 +462,7 @@ func TestTheChartMayBeADependency(t *testing.T) {
 	}
 	for name, content := range map[string]string{
 		"Chart.yaml":  "{apiVersion: v2, name: platform, version: 1.0.0, dependencies: [{name: fairlead, version: 1.2.3, condition: fairlead.enabled}]}",
-		"values.yaml": "{global: {team: a}, fairlead: {enabled: true, namePrefix: team-}}",
+		"values.yaml": "{global: {team: a}, fairlead: {enabled: true, fullnameOverride: team-fairlead}}",
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
 			t.Fatal(err)
@@ -529,7 +549,7 @@ func TestAChangedConfigurationRollsTheDeployment(t *testing.T) {
 	if checksum(map[string]any{"configuration": map[string]any{"namespaces": []any{"shop"}}}) == before {
 		t.Error("a changed configuration changes no Deployment")
 	}
-	if checksum(map[string]any{"networkPolicies": true}) != before {
+	if checksum(map[string]any{"networkPolicy": map[string]any{"enabled": true}}) != before {
 		t.Error("another value does")
 	}
 }

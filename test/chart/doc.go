@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package chart makes what a release installs from the kustomizations in config: the Helm chart, whose
-// templates are their objects with the values in them, and install.yaml. Its tests render all three by
+// templates are their objects with the values in them, and install.yaml. charts/fairlead is the chart in Git: what is written by hand
+// is there alone, and `make generate` writes the rest. Its tests render all three by
 // the libraries of kustomize and Helm and compare object by object.
 //
 // It knows no object by name: kustomize itself, which is given a namespace and a name prefix that stand

@@ -39,10 +39,10 @@ func TestHelm3RendersTheObjectsOfHelm4(t *testing.T) {
 	folder := generated(t)
 	for _, values := range []string{
 		"{}",
-		"{layout: split, hostNetwork: true, kinds: [ExternalService, ChaosPod], canaries: false, namePrefix: team-}",
+		"{layout: split, hostNetwork: true, kinds: [ExternalService, ChaosPod], canaries: false, fullnameOverride: team-fairlead}",
 		"{namespaces: [shop], clusterRole: false, v1Only: true, clusterCIDRs: [192.0.2.0/24]}",
-		"{certificates: {source: certManager, caInjector: true}, secrets: wide, podMonitor: true, metricsCertificate: true, prometheusRules: true}",
-		"{networkPolicies: true, admissionPolicies: true, flowSchemas: true, monitoringLabels: {release: a}, webhookAnnotations: {a: b}}",
+		"{certificates: {source: certManager, caInjector: true}, secrets: wide, podMonitor: {enabled: true}, metricsCertificate: {enabled: true}, prometheusRules: {enabled: true}}",
+		"{networkPolicy: {enabled: true, egress: [{}]}, admissionPolicies: {enabled: true}, flowSchemas: {enabled: true}, dashboard: {enabled: true}, monitoringLabels: {release: a}, webhook: {annotations: {a: b}}}",
 		"{podSecurityContext: {runAsUser: null}, resources: {requests: {cpu: null}}, nodeSelector: {kubernetes.io/os: null}}",
 		"configuration: {webhook: {port: 10250, drainDelay: 1.5s}, gracefulShutdownTimeout: 2m, rebootPolicies: {slotTimeout: 1h}}",
 	} {

@@ -35,7 +35,7 @@ func hooks(t *testing.T, namespace string, values map[string]any) map[string]*un
 }
 
 func TestHelmTestRunsTheCheckWithTheRightsToLook(t *testing.T) {
-	values := map[string]any{"namePrefix": "team-", "namespaces": []any{"shop", "billing"}, "imagePullSecrets": []any{map[string]any{"name": "pull"}}}
+	values := map[string]any{"fullnameOverride": "team-fairlead", "namespaces": []any{"shop", "billing"}, "imagePullSecrets": []any{map[string]any{"name": "pull"}}}
 	byID := hooks(t, "team-system", values)
 	var pod corev1.Pod
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(byID["Pod team-system/team-fairlead-check"].Object, &pod); err != nil {

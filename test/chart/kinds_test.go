@@ -25,11 +25,12 @@ func TestTheChartHasTheKindsThatItIsTold(t *testing.T) {
 		{Overlay{Resources: []string{"split"}}, map[string]any{"layout": "split"}},
 		{Overlay{Resources: []string{"default"}, Namespaces: []string{"shop"}}, map[string]any{"namespaces": []any{"shop"}}},
 	}
+	enabled := map[string]any{"enabled": true}
 	for bits := 1; bits < 1<<len(allKinds); bits++ {
 		layout := layouts[bits%len(layouts)]
 		overlay, kinds := layout.overlay, []any{}
 		overlay.Components = slices.Clone(options)
-		layout.values["admissionPolicies"], layout.values["prometheusRules"] = true, true
+		layout.values["admissionPolicies"], layout.values["prometheusRules"] = enabled, enabled
 		for i, kind := range allKinds {
 			if bits&(1<<i) != 0 {
 				kinds = append(kinds, kind)

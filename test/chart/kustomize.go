@@ -44,7 +44,7 @@ func Build(config string, o Overlay) ([]*unstructured.Unstructured, error) {
 		return !strings.HasPrefix(name, "namespaced/") && !strings.HasPrefix(name, "without/")
 	})
 	of := slices.DeleteFunc(slices.Clone(o.Components), func(name string) bool { return slices.Contains(over, name) })
-	if err := write(disk, "/operator", types.Kustomization{
+	if err := writeKustomization(disk, "/operator", types.Kustomization{
 		Namespace: o.Namespace, Resources: inConfig(o.Resources), Components: inConfig(of),
 	}); err != nil {
 		return nil, err
@@ -57,13 +57,17 @@ func Build(config string, o Overlay) ([]*unstructured.Unstructured, error) {
 		overlay.Resources = append(overlay.Resources, "namespaces.yaml")
 		overlay.Components = inConfig(append([]string{"namespaced"}, over...))
 	}
+	rights := []string{"../../config/namespaced/rights"}
+	if slices.Contains(over, "namespaced/watch-secrets") {
+		rights = append(rights, "../../config/namespaced/watch-secrets/rights")
+	}
 	for _, namespace := range o.Namespaces {
 		overlay.Resources = append(overlay.Resources, "../rights/"+namespace)
-		if err := write(disk, "/rights/"+namespace, types.Kustomization{Namespace: namespace, Resources: []string{"../../config/namespaced/rights"}}); err != nil {
+		if err := writeKustomization(disk, "/rights/"+namespace, types.Kustomization{Namespace: namespace, Resources: rights}); err != nil {
 			return nil, err
 		}
 	}
-	if err := write(disk, "/overlay", overlay); err != nil {
+	if err := writeKustomization(disk, "/overlay", overlay); err != nil {
 		return nil, err
 	}
 	built, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(disk, "/overlay")
@@ -90,8 +94,8 @@ func Build(config string, o Overlay) ([]*unstructured.Unstructured, error) {
 	return objects, nil
 }
 
-// write writes a kustomization to a folder.
-func write(disk filesys.FileSystem, folder string, k types.Kustomization) error {
+// writeKustomization writes a kustomization to a folder.
+func writeKustomization(disk filesys.FileSystem, folder string, k types.Kustomization) error {
 	k.TypeMeta = types.TypeMeta{APIVersion: types.KustomizationVersion, Kind: types.KustomizationKind}
 	content, err := yaml.Marshal(k)
 	if err != nil {
@@ -127,7 +131,7 @@ arguments:
 `, strings.Join(o.Namespaces, `", "`), strings.Join(o.Namespaces, ","), strings.Join(cidrs, ","))
 }
 
-// inMemory copies the YAML of a folder to /config.
+// inMemory copies YAML and JSON of a folder to /config.
 func inMemory(config string) (filesys.FileSystem, error) {
 	memory := filesys.MakeFsInMemory()
 	root, err := os.OpenRoot(config)
@@ -136,7 +140,7 @@ func inMemory(config string) (filesys.FileSystem, error) {
 	}
 	defer func() { _ = root.Close() }()
 	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() || filepath.Ext(name) != ".yaml" || strings.HasPrefix(name, "chart/") {
+		if err != nil || entry.IsDir() || !slices.Contains([]string{".yaml", ".json"}, filepath.Ext(name)) {
 			return err
 		}
 		content, err := root.ReadFile(name)

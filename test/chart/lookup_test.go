@@ -82,24 +82,24 @@ func renderIn(t *testing.T, values map[string]any, objects ...runtime.Object) er
 func TestASecondInstallationInAClusterIsRefused(t *testing.T) {
 	const crd = "rebootpolicies.autoreboot.fairlead.dev"
 	v1Only := func(prefix string, namespaces ...any) map[string]any {
-		return map[string]any{"namePrefix": prefix, "v1Only": true, "namespaces": namespaces, "crds": map[string]any{"enabled": false}}
+		return map[string]any{"fullnameOverride": prefix + "fairlead", "v1Only": true, "namespaces": namespaces, "crds": map[string]any{"enabled": false}}
 	}
 	for name, test := range map[string]struct {
 		objects []runtime.Object
 		values  map[string]any
 		refused string
 	}{
-		"an empty cluster":          {nil, nil, ""},
-		"its own":                   {[]runtime.Object{calling("CustomResourceDefinition", crd, "own"), calling("MutatingWebhookConfiguration", "a", "own"), serviceOf("fl", "own")}, nil, ""},
-		"its own of another prefix": {[]runtime.Object{calling("CustomResourceDefinition", crd, "own"), serviceOf("fl", "own")}, map[string]any{"namePrefix": "team-"}, ""},
-		"kustomize's, taken over":   {[]runtime.Object{calling("CustomResourceDefinition", crd, "own"), serviceOf("", "own")}, nil, ""},
-		"a release that moved":      {[]runtime.Object{calling("CustomResourceDefinition", crd, "old")}, nil, ""},
-		"another release":           {[]runtime.Object{calling("CustomResourceDefinition", crd, "old"), serviceOf("fl", "old")}, nil, "CustomResourceDefinition " + crd + " calls its Service old/fairlead-webhook"},
-		"another one by kustomize":  {[]runtime.Object{calling("CustomResourceDefinition", crd, "old"), serviceOf("", "old")}, map[string]any{"crds": map[string]any{"enabled": false}}, "CustomResourceDefinition"},
-		"webhooks for all":          {[]runtime.Object{calling("MutatingWebhookConfiguration", "a", "old"), serviceOf("fl", "old")}, v1Only("b-", "shop"), "MutatingWebhookConfiguration a"},
-		"webhooks for the same":     {[]runtime.Object{calling("MutatingWebhookConfiguration", "a", "old", "shop"), serviceOf("fl", "old")}, v1Only("b-", "bank", "shop"), "MutatingWebhookConfiguration a"},
-		"webhooks for one of all":   {[]runtime.Object{calling("MutatingWebhookConfiguration", "a", "old", "shop"), serviceOf("fl", "old")}, v1Only("b-"), "MutatingWebhookConfiguration a"},
-		"webhooks for others":       {[]runtime.Object{calling("MutatingWebhookConfiguration", "a", "old", "shop"), serviceOf("fl", "old")}, v1Only("b-", "bank"), ""},
+		"an empty cluster":         {nil, nil, ""},
+		"its own":                  {[]runtime.Object{calling("CustomResourceDefinition", crd, "own"), calling("MutatingWebhookConfiguration", "a", "own"), serviceOf("fl", "own")}, nil, ""},
+		"its own of another name":  {[]runtime.Object{calling("CustomResourceDefinition", crd, "own"), serviceOf("fl", "own")}, map[string]any{"fullnameOverride": "team-fairlead"}, ""},
+		"kustomize's, taken over":  {[]runtime.Object{calling("CustomResourceDefinition", crd, "own"), serviceOf("", "own")}, nil, ""},
+		"a release that moved":     {[]runtime.Object{calling("CustomResourceDefinition", crd, "old")}, nil, ""},
+		"another release":          {[]runtime.Object{calling("CustomResourceDefinition", crd, "old"), serviceOf("fl", "old")}, nil, "CustomResourceDefinition " + crd + " calls its Service old/fairlead-webhook"},
+		"another one by kustomize": {[]runtime.Object{calling("CustomResourceDefinition", crd, "old"), serviceOf("", "old")}, map[string]any{"crds": map[string]any{"enabled": false}}, "CustomResourceDefinition"},
+		"webhooks for all":         {[]runtime.Object{calling("MutatingWebhookConfiguration", "a", "old"), serviceOf("fl", "old")}, v1Only("b-", "shop"), "MutatingWebhookConfiguration a"},
+		"webhooks for the same":    {[]runtime.Object{calling("MutatingWebhookConfiguration", "a", "old", "shop"), serviceOf("fl", "old")}, v1Only("b-", "bank", "shop"), "MutatingWebhookConfiguration a"},
+		"webhooks for one of all":  {[]runtime.Object{calling("MutatingWebhookConfiguration", "a", "old", "shop"), serviceOf("fl", "old")}, v1Only("b-"), "MutatingWebhookConfiguration a"},
+		"webhooks for others":      {[]runtime.Object{calling("MutatingWebhookConfiguration", "a", "old", "shop"), serviceOf("fl", "old")}, v1Only("b-", "bank"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			err := renderIn(t, test.values, test.objects...)

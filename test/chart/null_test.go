@@ -20,8 +20,23 @@ import (
 
 // valueSchema holds the parts of a JSON Schema that the test reads.
 type valueSchema struct {
-	Properties map[string]*valueSchema
-	Items      *valueSchema
+	Ref         string `json:"$ref"`
+	Definitions map[string]*valueSchema
+	Properties  map[string]*valueSchema
+	Items       *valueSchema
+}
+
+// resolve puts the definitions in the places of what refers to them.
+func (s *valueSchema) resolve(definitions map[string]*valueSchema) {
+	if s.Ref != "" {
+		*s = *definitions[strings.TrimPrefix(s.Ref, "#/definitions/")]
+	}
+	for _, below := range s.Properties {
+		below.resolve(definitions)
+	}
+	if s.Items != nil {
+		s.Items.resolve(definitions)
+	}
 }
 
 // valuePaths are the paths of all values that the schema names, with 0 for an item of a list, in order.
@@ -76,6 +91,7 @@ func TestNoValueOfNullDeletesDisablesOrOpensAnything(t *testing.T) {
 	if err := json.Unmarshal(content, &of); err != nil {
 		t.Fatal(err)
 	}
+	of.resolve(of.Definitions)
 	var defaults map[string]any
 	if content, err = os.ReadFile(filepath.Join(folder, "values.yaml")); err != nil {
 		t.Fatal(err)
@@ -88,7 +104,7 @@ func TestNoValueOfNullDeletesDisablesOrOpensAnything(t *testing.T) {
 		t.Fatal(err)
 	}
 	paths := valuePaths(&of, nil)
-	if len(paths) < 150 {
+	if len(paths) < 200 {
 		t.Fatalf("%d paths of values", len(paths))
 	}
 	harmless := func(how string, path []string, values map[string]any, options renderOptions) {
@@ -124,8 +140,9 @@ func TestANullTakesADefaultOutOfResources(t *testing.T) {
 
 // renderOptions are how a chart reaches a template.
 type renderOptions struct {
-	withoutDefaults bool // the chart has none, as where values are reused that an older chart had
-	withoutSchema   bool // as with --skip-schema-validation
+	release         string // default: fl
+	withoutDefaults bool   // the chart has none, as where values are reused that an older chart had
+	withoutSchema   bool   // as with --skip-schema-validation
 }
 
 // renderWith is render with options.
@@ -140,6 +157,9 @@ func renderWith(t *testing.T, folder, namespace string, values map[string]any, o
 	}
 	install := installAction(t, namespace)
 	install.SkipSchemaValidation = o.withoutSchema
+	if o.release != "" {
+		install.ReleaseName = o.release
+	}
 	made, err := install.Run(chart, values)
 	if err != nil {
 		return "", err

@@ -39,7 +39,7 @@ func deployments(t *testing.T, values map[string]any) (map[string]appsv1.Deploym
 // Of the split layout, which has each sort of Deployment, and of the pod of its test.
 func TestEachValueOfAPodIsOnEachPod(t *testing.T) {
 	values := map[string]any{
-		"layout": "split", "replicas": 3, "serviceMonitor": true,
+		"layout": "split", "replicaCount": 3, "serviceMonitor": map[string]any{"enabled": true},
 		"podLabels":          map[string]any{"team": "platform", "sidecar.istio.io/inject": "false"},
 		"podAnnotations":     map[string]any{"prometheus.io/scrape": "false"},
 		"podSecurityContext": map[string]any{"runAsUser": nil, "runAsGroup": nil, "fsGroup": 1},
@@ -184,8 +184,8 @@ func TestTheNetworkOfNodesKeepsTheAffinityOfTheUser(t *testing.T) {
 func TestObjectsHaveTheLabelsAndAnnotationsThatTheyAreGiven(t *testing.T) {
 	enforcer := map[string]any{"admissions.enforcer/disabled": "true"}
 	_, objects := deployments(t, map[string]any{
-		"layout": "split", "prometheusRules": true, "serviceMonitor": true, "monitoringLabels": map[string]any{"release": "kube-prometheus-stack"},
-		"webhookAnnotations": enforcer, "serviceAccount": map[string]any{"annotations": map[string]any{"eks.amazonaws.com/role-arn": "arn"}},
+		"layout": "split", "prometheusRules": map[string]any{"enabled": true}, "serviceMonitor": map[string]any{"enabled": true}, "monitoringLabels": map[string]any{"release": "kube-prometheus-stack"},
+		"webhook": map[string]any{"annotations": enforcer}, "serviceAccount": map[string]any{"annotations": map[string]any{"eks.amazonaws.com/role-arn": "arn"}},
 		"certificates": map[string]any{"source": "certManager", "caInjector": true},
 	})
 	got := map[string]string{}

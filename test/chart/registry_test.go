@@ -10,7 +10,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/chart/registry"
 )
 
-// What `make publish` pushes has the same digest each time, and the image of the release.
+// What `make push` pushes has the same digest each time, and the image of the release.
 func TestAPublishedChartIsPulledAndRendered(t *testing.T) {
 	image := func(letter string) string {
 		return "registry.example.com/fairlead@sha256:" + strings.Repeat(letter, 64)

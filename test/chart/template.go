@@ -20,12 +20,15 @@ const (
 	block  = "chart-block:"
 	lines  = "chart-lines:"
 	inline = "chart-inline:"
+	// space is the placeholder of a space in a mark, at which a long line would be folded.
+	space = "chart-space"
 )
 
 var (
 	blockMark  = regexp.MustCompile(`(?m)^( *)((?:- )?)([\w.-]+): '?` + block + `(.*?)'?$`)
 	linesMark  = regexp.MustCompile(`(?m)^( *)(?:- )?'?` + lines + `(.*?)'?(?:: (?:null|""))?$`)
 	inlineMark = regexp.MustCompile(`'?` + inline + `(.*?)'?\n`)
+	accounts   = regexp.MustCompile(`(?m)(serviceAccountName: |- kind: ServiceAccount\n *name: )` + prefixMark + `fairlead-(manager|webhook)$`)
 	whole      = regexp.MustCompile(`(?m)(: |- )` + namespaceMark + `$`)
 	watched    = regexp.MustCompile(`(?m)^( *)- ` + watchedMark + `$`)
 	section    = regexp.MustCompile(`(?m)^  \w`)
@@ -63,14 +66,15 @@ func template(o object) (string, error) {
 		text = either(".Values.v1Only", sections(other), sections(text))
 	}
 	text = "---\n" + text
-	each := ""
-	switch {
-	case o.GetNamespace() == watchedMark:
-		each = "$watched := .Values.namespaces"
-	}
 	text = whenOfKind(o.GetName(), text)
-	if each != "" { // once for each, with the dot as it is elsewhere
-		text = "{{- range " + each + " }}{{- with $ }}\n" + text + "{{- end }}{{- end }}\n"
+	if o.GetNamespace() == watchedMark { // once for each, with the dot as it is elsewhere
+		text = "{{- range $watched := .Values.namespaces }}{{- with $ }}\n" + text + "{{- end }}{{- end }}\n"
+	}
+	switch {
+	case o.GetKind() == "PodDisruptionBudget":
+		text = "{{- if .Values.podDisruptionBudget.enabled }}\n" + text + "{{- end }}\n"
+	case isOfPods(o.Unstructured):
+		text = "{{- if .Values.serviceAccount.create }}\n" + text + "{{- end }}\n"
 	}
 	if o.when != "" {
 		text = "{{- if " + o.when + " }}\n" + text + "{{- end }}\n"
@@ -122,8 +126,12 @@ func body(o *unstructured.Unstructured) (string, error) {
 		return "", err
 	}
 	text := strings.ReplaceAll(string(content), "{{", `{{ "{{" }}`)
+	text = accounts.ReplaceAllString(text, `$1{{ include "fairlead.serviceAccountName" (list $$ "$2") | quote }}`)
 	text = whole.ReplaceAllString(text, "$1{{ .Release.Namespace | quote }}")
-	text = strings.NewReplacer(namespaceMark, "{{ .Release.Namespace }}", prefixMark, "{{ .Values.namePrefix }}").Replace(text)
+	text = strings.NewReplacer(namespaceMark, "{{ .Release.Namespace }}", prefixMark+"fairlead", `{{ include "fairlead.fullname" $ }}`).Replace(text)
+	if strings.Contains(text, prefixMark) {
+		return "", errors.New("a name does not begin with fairlead, which fullnameOverride replaces")
+	}
 	text = blockMark.ReplaceAllStringFunc(text, func(line string) string {
 		m := blockMark.FindStringSubmatch(line)
 		expression, text := strings.CutPrefix(m[4], "text ")
@@ -143,6 +151,7 @@ func body(o *unstructured.Unstructured) (string, error) {
 		return fmt.Sprintf("%s{{- toYaml .Values.namespaces | nindent %d }}", line[:indent], indent)
 	})
 	return strings.NewReplacer(
+		space, " ",
 		"namespace: "+watchedMark+"\n", "namespace: {{ $watched | quote }}\n",
 		"--set=namespaces="+watchedMark, `--set=namespaces={{ join "," .Values.namespaces }}`).Replace(text), nil
 }
@@ -167,20 +176,68 @@ func withValues(o *unstructured.Unstructured) error {
 		o.SetAnnotations(annotations)
 	case "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration":
 		metadata[lines+"fairlead.webhooks"] = nil
+		return timeouts(o)
 	case "ServiceMonitor", "PodMonitor", "PrometheusRule":
 		labels[lines+"fairlead.monitoringLabels"] = ""
 		o.SetLabels(labels)
 	case "ServiceAccount":
-		if _, noPodHasIt := o.Object["automountServiceAccountToken"]; !noPodHasIt {
+		if component, is := strings.CutPrefix(o.GetName(), prefixMark+"fairlead-"); is && isOfPods(o) {
 			metadata[lines+"fairlead.serviceAccount"] = nil
+			o.Object[lines+"fairlead.automount"] = nil
+			metadata["name"] = inline + fmt.Sprintf(`include "fairlead.serviceAccountName" (list $ %q) | quote`, component)
 		}
+	case "PodDisruptionBudget":
+		unstructured.RemoveNestedField(o.Object, "spec", "maxUnavailable")
+		return unstructured.SetNestedField(o.Object, nil, "spec", lines+"fairlead.disruptionBudget")
 	case "Service":
 		return service(o)
 	case "ConfigMap":
+		if strings.HasSuffix(o.GetName(), "-dashboard") {
+			delete(labels, "grafana_dashboard")
+			labels[lines+"fairlead.dashboardLabels"] = ""
+			o.SetLabels(labels)
+			return unstructured.SetNestedField(o.Object, block+`text .Files.Get "files/dashboard.json"`, "data", "fairlead.json")
+		}
 		o.SetName(prefixMark + "fairlead-config")
 		return unstructured.SetNestedField(o.Object, block+`text include "fairlead.configuration" .`, "data", "config.yaml")
 	case "Deployment":
 		return deployment(o)
+	}
+	return nil
+}
+
+// isOfPods reports whether an object is a ServiceAccount that pods of a Deployment run as.
+func isOfPods(o *unstructured.Unstructured) bool {
+	_, noPodHasIt := o.Object["automountServiceAccountToken"]
+	return o.GetKind() == "ServiceAccount" && !noPodHasIt
+}
+
+// timeouts gives the webhooks of a configuration their timeout.
+func timeouts(o *unstructured.Unstructured) error {
+	all, _, err := unstructured.NestedSlice(o.Object, "webhooks")
+	if err != nil {
+		return err
+	}
+	for _, hook := range all {
+		of, ok := hook.(map[string]any)
+		if !ok {
+			return fmt.Errorf("webhook %v is no object", hook)
+		}
+		of["timeoutSeconds"] = inline + ".Values.webhook.timeoutSeconds"
+	}
+	return unstructured.SetNestedSlice(o.Object, all, "webhooks")
+}
+
+// probes gives the probes of a container their numbers, with those of the kustomizations as defaults.
+func probes(container map[string]any) error {
+	for _, name := range []string{"startupProbe", "livenessProbe", "readinessProbe"} {
+		of, ok := container[name].(map[string]any)
+		if !ok {
+			return fmt.Errorf("there is no %s", name)
+		}
+		for _, field := range []string{"periodSeconds", "timeoutSeconds", "failureThreshold"} {
+			of[field] = inline + strings.ReplaceAll(fmt.Sprintf(".Values.%s.%s | default %v", name, field, of[field]), " ", space)
+		}
 	}
 	return nil
 }
@@ -265,12 +322,25 @@ func deployment(o *unstructured.Unstructured) error {
 	container["securityContext"] = block + `include "fairlead.securityContext" .`
 	container["image"] = inline + `include "fairlead.image" . | quote`
 	container["imagePullPolicy"] = inline + ".Values.image.pullPolicy"
-	container["resources"] = block + "toYaml .Values.resources"
-	spec["replicas"] = inline + ".Values.replicas"
 	podLabels, _, _ := unstructured.NestedStringMap(template, "metadata", "labels")
+	container["resources"] = block + "toYaml .Values.resources"
+	if podLabels["app.kubernetes.io/component"] == "webhook" {
+		container["resources"] = block + "toYaml (.Values.webhook.resources | default .Values.resources)"
+	}
+	if err := probes(container); err != nil {
+		return err
+	}
+	spec["replicas"] = inline + ".Values.replicaCount"
+	spec["revisionHistoryLimit"] = inline + ".Values.revisionHistoryLimit"
+	if o.GetAnnotations() != nil {
+		return fmt.Errorf("annotations %v: the chart has those of a value there", o.GetAnnotations())
+	}
+	if err := unstructured.SetNestedField(o.Object, nil, "metadata", lines+"fairlead.deployment"); err != nil {
+		return err
+	}
 	pod, _, _ := unstructured.NestedMap(template, "spec")
 	pod["containers"] = containers
-	pod[lines+"fairlead.pod"], pod[lines+"fairlead.priorityClass"] = nil, nil
+	pod[lines+"fairlead.pod"], pod[lines+"fairlead.priorityClass"], pod[lines+"fairlead.automount"] = nil, nil, nil
 	delete(pod, "nodeSelector") // which fairlead.pod has, as it has the securityContext
 	delete(pod, "securityContext")
 	delete(pod, "priorityClassName")

@@ -45,7 +45,7 @@ func TestTheOldestAPIServerTakesEveryDefinition(t *testing.T) {
 }
 
 func TestTheOldestVersionIsTheOneThatTheChartPromises(t *testing.T) {
-	promised := minor(t, "../../config/chart/Chart.yaml", `kubeVersion: ">=1\.(\d+)\.`)
+	promised := minor(t, "../../charts/fairlead/Chart.yaml", `kubeVersion: ">=1\.(\d+)\.`)
 	if linked := minor(t, "go.mod", `k8s\.io/apiextensions-apiserver v0\.(\d+)\.`); linked != promised {
 		t.Errorf("the chart promises 1.%s, and the definitions are validated as 1.%s does", promised, linked)
 	}

@@ -23,7 +23,7 @@ func TestWhatIsLeftOfAnOperatorThatWasRemovedFirstIsRemovedByHand(t *testing.T) 
 	before := s.everything()
 	guide := s.guide()
 
-	s.install("team-system", current, map[string]any{"namePrefix": "team-", "layout": "split"})
+	s.install("team-system", current, map[string]any{"fullnameOverride": "team-fairlead", "layout": "split"})
 	output := s.sound()
 	for _, want := range []string{
 		"ok: Deployment team-system/team-fairlead-manager:", "ok: Deployment team-system/team-fairlead-webhook:",
@@ -54,7 +54,7 @@ func TestWhatIsLeftOfAnOperatorThatWasRemovedFirstIsRemovedByHand(t *testing.T) 
 	s.kubectl("delete", "namespace", "team-system")
 
 	// With the CRDs of the release before. Its namespace is deleted then, and nothing else: the webhook configurations stay.
-	s.install("fairlead-system", current, map[string]any{"admissionPolicies": true, "namespaces": []any{"shop"}})
+	s.install("fairlead-system", current, map[string]any{"admissionPolicies": map[string]any{"enabled": true}, "namespaces": []any{"shop"}})
 	s.apply(objects)
 	s.hasObjects()
 	s.kubectl("delete", "namespace", "fairlead-system")
@@ -83,7 +83,7 @@ func TestEachProfileIsComeToByAnUpgradeAndPassesTheCheck(t *testing.T) {
 	}{
 		{map[string]any{"namespaces": []any{"shop"}}, []string{"ok: ServiceAccount fairlead-system/fairlead-manager: it has all "}},
 		{map[string]any{"namespaces": []any{"shop"}, "clusterRole": false}, []string{"ok: ServiceAccount fairlead-system/fairlead-manager: it has all "}},
-		{map[string]any{"secrets": "wide", "admissionPolicies": true}, []string{"ok: RebootPolicy at v1alpha1: created by a dry run"}},
+		{map[string]any{"secrets": "wide", "admissionPolicies": map[string]any{"enabled": true}}, []string{"ok: RebootPolicy at v1alpha1: created by a dry run"}},
 		{map[string]any{"v1Only": true}, []string{"ok: CustomResourceDefinition chaospods.chaos.fairlead.dev: serves v1, stores v1\n", "; the operator is in namespace fairlead-system, for ExternalService, RebootPolicy, ChaosPod\n"}},
 		{nil, []string{"ok: ChaosPod at v1alpha1: created by a dry run"}},
 	} {

@@ -40,7 +40,7 @@ func (s *suite) someKinds() {
 				leftOut = append(leftOut, strings.ToLower(kind.name))
 			}
 		}
-		values := map[string]any{"kinds": kinds, "canaries": bits%2 == 0, "admissionPolicies": true}
+		values := map[string]any{"kinds": kinds, "canaries": bits%2 == 0, "admissionPolicies": map[string]any{"enabled": true}}
 		for _, kind := range allKinds {
 			if slices.Contains(kinds, any(kind.name)) {
 				continue

@@ -25,13 +25,13 @@ import (
 func TestASecondReleaseLeavesTheFirstAlone(t *testing.T) {
 	s := newSuite(t)
 	s.kubectl("create", "namespace", "shop")
-	values := map[string]any{"flowSchemas": true}
+	values := map[string]any{"flowSchemas": map[string]any{"enabled": true}}
 	s.install("fairlead-system", current, values)
 	s.apply(objects)
 	s.hasObjects()
 	s.flowSchemas("fairlead-system")
 
-	second := map[string]any{"namePrefix": "team-", "crds": map[string]any{"enabled": false}}
+	second := map[string]any{"fullnameOverride": "team-fairlead", "crds": map[string]any{"enabled": false}}
 	if _, err := s.release("team-system", current, action.DryRunNone, second); err == nil ||
 		!strings.Contains(err.Error(), "another installation of Fairlead is in this cluster: CustomResourceDefinition ") {
 		t.Errorf("helm install of a second release: %v", err)

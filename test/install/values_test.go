@@ -43,20 +43,25 @@ spec: {policyName: uid-range, validationActions: [Deny]}
 
 // constrained are values that a platform asks for.
 var constrained = map[string]any{
-	"namePrefix": "ranged-", "crds": map[string]any{"enabled": false}, "layout": "split", "hostNetwork": true, "dnsPolicy": "Default",
+	"fullnameOverride": "ranged-fairlead", "crds": map[string]any{"enabled": false}, "layout": "split", "hostNetwork": true, "dnsPolicy": "Default",
 	"podSecurityContext": map[string]any{"runAsUser": nil, "runAsGroup": nil},
 	"podLabels":          map[string]any{"sidecar.istio.io/inject": "false"}, "podAnnotations": map[string]any{"team": "platform"},
 	"env":           []any{map[string]any{"name": "HTTPS_PROXY", "value": "http://proxy.example.com"}},
 	"extraVolumes":  []any{map[string]any{"name": "clients", "secret": map[string]any{"secretName": "clients"}}},
 	"priorityClass": map[string]any{"create": false, "name": "system-cluster-critical"}, "tolerations": []any{map[string]any{"operator": "Exists"}},
-	"extraVolumeMounts":  []any{map[string]any{"name": "clients", "mountPath": "/etc/clients"}},
-	"serviceAccount":     map[string]any{"annotations": map[string]any{"eks.amazonaws.com/role-arn": "arn"}},
-	"webhookAnnotations": map[string]any{"admissions.enforcer/disabled": "true"},
-	"affinity":           map[string]any{"nodeAffinity": map[string]any{}},
+	"extraVolumeMounts": []any{map[string]any{"name": "clients", "mountPath": "/etc/clients"}},
+	"serviceAccount":    map[string]any{"automount": false, "annotations": map[string]any{"eks.amazonaws.com/role-arn": "arn"}},
+	"webhook":           map[string]any{"annotations": map[string]any{"admissions.enforcer/disabled": "true"}},
+	"affinity":          map[string]any{"nodeAffinity": map[string]any{}},
 	"topologySpreadConstraints": []any{
 		map[string]any{"topologyKey": "topology.kubernetes.io/zone", "maxSkew": 1, "whenUnsatisfiable": "ScheduleAnyway"},
 	},
 	"configuration": map[string]any{"webhook": map[string]any{"port": 10250}},
+	"commonLabels":  map[string]any{"team": "platform"}, "deploymentAnnotations": map[string]any{"team": "platform"},
+	"podDisruptionBudget": map[string]any{"minAvailable": "50%"}, "livenessProbe": map[string]any{"failureThreshold": 5}, "revisionHistoryLimit": 0,
+	"networkPolicy": map[string]any{"enabled": true, "egress": []any{map[string]any{"ports": []any{map[string]any{"port": 443}}}}},
+	"dashboard":     map[string]any{"enabled": true},
+	"extraObjects":  []any{map[string]any{"apiVersion": "v1", "kind": "ConfigMap", "metadata": map[string]any{"name": "{{ .Release.Name }}-extra", "namespace": "ranged"}}},
 }
 
 // fitsPlatforms has the API server judge what the chart renders for platforms that constrain pods, by dry runs.
@@ -65,7 +70,7 @@ func (s *suite) fitsPlatforms() {
 	s.kubectl("create", "namespace", "ranged")
 	s.kubectl("label", "namespace", "ranged", "pod-security.kubernetes.io/enforce=restricted")
 	s.apply(uidRange)
-	fixed, err := s.release("ranged", current, action.DryRunClient, map[string]any{"namePrefix": "ranged-"})
+	fixed, err := s.release("ranged", current, action.DryRunClient, map[string]any{"fullnameOverride": "ranged-fairlead"})
 	s.must(err)
 	s.eventually(func() error { // the API server reads policies by a watch
 		if err := s.admitsPods(fixed); err == nil || !strings.Contains(err.Error(), "not of the range of the namespace") {

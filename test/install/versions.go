@@ -76,8 +76,10 @@ func WriteVersions(ctx context.Context, root, folder, commit string) (note strin
 // older writes the present chart, with a CRD that lacks a short name, as that of Former.
 func older(root, folder string) error {
 	sources := filepath.Join(folder, "sources", "config")
-	if err := os.CopyFS(sources, os.DirFS(filepath.Join(root, "config"))); err != nil {
-		return err
+	for from, to := range map[string]string{filepath.Join(root, "config"): sources, chart.Home(filepath.Join(root, "config")): chart.Home(sources)} {
+		if err := os.CopyFS(to, os.DirFS(from)); err != nil {
+			return err
+		}
 	}
 	crd := filepath.Join(sources, "crd", "bases", "networking.fairlead.dev_externalservices.yaml")
 	content, err := os.ReadFile(crd)

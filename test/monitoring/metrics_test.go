@@ -208,7 +208,7 @@ type dashboard struct {
 
 func TestTheDashboardImportsAndUsesMetricsThatExist(t *testing.T) {
 	var d dashboard
-	if err := json.Unmarshal(content(t, root+"/config/prometheus/dashboard.json"), &d); err != nil {
+	if err := json.Unmarshal(content(t, root+"/config/prometheus/dashboard/dashboard.json"), &d); err != nil {
 		t.Fatal(err)
 	}
 	known, ids, cells, variables := metrics(t), map[int]bool{}, map[[2]int]string{}, map[string]bool{"__rate_interval": true}

@@ -64,6 +64,14 @@ func TestEachProfileTakesEachKindThroughItsLife(t *testing.T) {
 		}},
 		{"v1 only", profile{layout: "default", components: []string{"v1-only"}}, (*suite).servesOneVersion},
 		{"namespaced", profile{layout: "default", namespaced: true}, func(s *suite) { s.staysInItsNamespaces(inCluster...) }},
+		{"namespaced with watch-secrets", profile{layout: "default", namespaced: true, components: []string{"namespaced/watch-secrets"}}, func(s *suite) {
+			s.staysInItsNamespaces(inCluster...)
+			s.may("fairlead-manager", true, "list secrets in shop", "watch secrets in shop")
+			s.may("fairlead-manager", false, "list secrets", "list secrets in bank")
+			if !slices.ContainsFunc(s.requests(), func(r request) bool { return r.Verb == "watch" && r.place() == "shop/secrets" }) {
+				s.Error("Secrets are not watched")
+			}
+		}},
 		{"namespaced without a ClusterRole", profile{layout: "default", namespaced: true, components: []string{"namespaced/without-cluster-role"}}, func(s *suite) {
 			s.staysInItsNamespaces()
 			s.may("fairlead-manager", false, "create tokenreviews.authentication.k8s.io", "create subjectaccessreviews.authorization.k8s.io",

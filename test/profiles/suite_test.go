@@ -70,7 +70,11 @@ func (p profile) overlay(folder string) error {
 		resources, components = append(resources, "namespaces.yaml", works), append(components, filepath.Join(config, "namespaced"))
 		files["namespaces.yaml"] = fmt.Sprintf(`{apiVersion: kustomize.fairlead.dev/v1, kind: Namespaces, metadata: {name: fairlead, annotations: {config.kubernetes.io/local-config: "true"}},
 			names: [%[1]s], arguments: {namespaces: "--set=namespaces=%[1]s", clusterCIDRs: "--set=egress.clusterCIDRs=10.0.0.0/8,127.0.0.0/8"}}`, works)
-		files[works+"/kustomization.yaml"] = fmt.Sprintf("{namespace: %s, resources: [%s]}\n", works, filepath.Join("..", config, "namespaced", "rights"))
+		rights := filepath.Join("..", config, "namespaced", "rights")
+		if p.has("namespaced/watch-secrets") {
+			rights += ", " + filepath.Join("..", config, "namespaced", "watch-secrets", "rights")
+		}
+		files[works+"/kustomization.yaml"] = fmt.Sprintf("{namespace: %s, resources: [%s]}\n", works, rights)
 	}
 	for _, component := range p.components {
 		components = append(components, filepath.Join(config, component))

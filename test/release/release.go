@@ -36,6 +36,9 @@ type Options struct {
 // ImageArchive is the name of the image's archive.
 const ImageArchive = "fairlead-image.tar"
 
+// sbomFile is the name of the SBOM.
+const sbomFile = "fairlead.cdx.json"
+
 // Write writes a release.
 func Write(ctx context.Context, o Options) error {
 	if _, err := version.ParseSemantic(o.Version); err != nil || !strings.HasPrefix(o.Version, "v") || strings.Contains(o.Version, "+") {
@@ -86,7 +89,7 @@ func Write(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	if files["fairlead.cdx.json"], err = o.sbom(ctx, slices.Sorted(maps.Values(programs))...); err != nil {
+	if files[sbomFile], err = o.sbom(ctx, slices.Sorted(maps.Values(programs))...); err != nil {
 		return err
 	}
 	files["NOTES.md"] = fmt.Appendf(nil, "%s\n## Image\n\n`%s:%s@%s`, for %s, from commit %s.\n", about, o.Repository, o.Version, digest,
@@ -170,9 +173,13 @@ func (o Options) finish(digest, chart string) error {
 		fmt.Fprintf(&list, "%s  %s\n", files[name], name)
 	}
 	// What a registry serves is found by a digest that is not the checksum of a file.
-	subjects := fmt.Appendf(bytes.Clone(list.Bytes()), "%s  %s\n%s  %s\n", strings.TrimPrefix(digest, "sha256:"), o.Repository,
-		strings.TrimPrefix(chart, "sha256:"), path.Join(path.Dir(o.Repository), "charts", "fairlead"))
-	return o.write(map[string][]byte{"SHA256SUMS": list.Bytes(), "SUBJECTS": subjects})
+	subject := func(digest, name string) []byte {
+		return fmt.Appendf(nil, "%s  %s\n", strings.TrimPrefix(digest, "sha256:"), name)
+	}
+	return o.write(map[string][]byte{
+		"SHA256SUMS": list.Bytes(), "SUBJECT-image": subject(digest, o.Repository),
+		"SUBJECT-chart": subject(chart, path.Join(path.Dir(o.Repository), "charts", "fairlead")),
+	})
 }
 
 func (o Options) write(files map[string][]byte) error {

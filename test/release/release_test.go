@@ -138,17 +138,37 @@ func TestTheSubjectsOfTheAttestationAreTheFilesTheImageAndTheChart(t *testing.T)
 	if err != nil || strings.Count(string(sums), "\n") != len(files)+1 { // and the manifest for krew
 		t.Fatalf("%s, %v", sums, err)
 	}
-	want := string(sums) + digest + "  registry.example.com/fairlead\n" + chart + "  registry.example.com/charts/fairlead\n"
-	if subjects, err := os.ReadFile(filepath.Join(o.Out, "SUBJECTS")); err != nil || string(subjects) != want {
-		t.Errorf("%s, %v; want\n%s", subjects, err, want)
+	attested := map[string]bool{"dist/SHA256SUMS": false}
+	for name, want := range map[string]string{
+		"SUBJECT-image": digest + "  registry.example.com/fairlead\n", "SUBJECT-chart": chart + "  registry.example.com/charts/fairlead\n",
+	} {
+		attested["dist/"+name] = false
+		if subject, err := os.ReadFile(filepath.Join(o.Out, name)); err != nil || string(subject) != want {
+			t.Errorf("%s: %s, %v; want %s", name, subject, err, want)
+		}
 	}
 	var release struct {
 		Jobs map[string]struct{ Steps []step }
 	}
 	parse(t, ".github/workflows/release.yaml", &release)
-	for _, s := range release.Jobs["release"].Steps {
-		if strings.HasPrefix(s.Uses, "actions/attest") && s.With["subject-checksums"] != "dist/SUBJECTS" {
-			t.Errorf("the workflow attests to %v", s.With)
+	for _, job := range release.Jobs {
+		for _, s := range job.Steps {
+			if !strings.HasPrefix(s.Uses, "actions/attest") {
+				continue
+			}
+			of, _ := s.With["subject-checksums"].(string)
+			if _, made := attested[of]; !made || (s.With["push-to-registry"] == true) != strings.HasPrefix(of, "dist/SUBJECT-") {
+				t.Errorf("the workflow attests to %v", s.With)
+			}
+			if sbom := s.With["sbom-path"]; sbom != nil && sbom != "dist/"+sbomFile {
+				t.Errorf("the SBOM is %s, and not %v", sbomFile, sbom)
+			}
+			attested[of] = true
+		}
+	}
+	for of, is := range attested {
+		if !is {
+			t.Errorf("the workflow does not attest to %s", of)
 		}
 	}
 }

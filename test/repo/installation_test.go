@@ -52,7 +52,7 @@ func TestTheVersionsOfKubernetesAgree(t *testing.T) {
 	if !strings.Contains(read(t, "README.md"), tested) {
 		t.Errorf("README.md does not say %q, as docs/reference/support.md does", tested)
 	}
-	oldest := regexp.MustCompile(`kubeVersion: ">=(\d+\.\d+)\.`).FindStringSubmatch(read(t, "config/chart/Chart.yaml"))
+	oldest := regexp.MustCompile(`kubeVersion: ">=(\d+\.\d+)\.`).FindStringSubmatch(read(t, "charts/fairlead/Chart.yaml"))
 	if oldest == nil {
 		t.Fatal("the chart names no oldest version")
 	}
@@ -65,7 +65,7 @@ func TestTheVersionsOfKubernetesAgree(t *testing.T) {
 // Pages write --set of Helm with a space, and --set of the operator with an equals sign.
 func TestThePagesSetValuesThatTheChartHas(t *testing.T) {
 	var values map[string]any
-	if err := yaml.Unmarshal([]byte(read(t, "config/chart/values.yaml")), &values); err != nil {
+	if err := yaml.Unmarshal([]byte(read(t, "charts/fairlead/values.yaml")), &values); err != nil {
 		t.Fatal(err)
 	}
 	set, assigned := regexp.MustCompile("--set(?:-string)? ([^\\s`]+)"), regexp.MustCompile(`(?:^'?|,)([a-zA-Z][\w.]*)=`)

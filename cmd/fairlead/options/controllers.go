@@ -92,7 +92,7 @@ type RebootPolicies struct {
 	// the right to list them. Poll reads those that policies refer to, with the right to get each.
 	Sources string `json:"sources,omitempty" default:"Watch" rule:"Watch|Poll"`
 
-	// Time between two reads of a source under Poll.
+	// Least time between two reads of a source under Poll. With more sources it grows to what 20 reads a second take, at most 5m.
 	SourcesPollInterval metav1.Duration `json:"sourcesPollInterval,omitempty" default:"30s" rule:"1s..1h"`
 
 	Prometheus Prometheus `json:"prometheus,omitempty"`

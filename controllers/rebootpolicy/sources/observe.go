@@ -114,7 +114,7 @@ func (s *Sources) readOnce(ctx context.Context, ref Ref, o *object, wants map[vi
 
 // isCurrent reports whether the state of a source needs no read. The lock is held.
 func (s *Sources) isCurrent(o *object) bool {
-	recent := !o.readAt.IsZero() && s.options.Now().Sub(o.readAt) < s.options.Interval/2
+	recent := !o.readAt.IsZero() && s.options.Now().Sub(o.readAt) < s.interval()/2
 	switch {
 	case o.kind == autorebootv1.SourceSecretProviderClass: // its events arrive in either mode
 		return !o.stale && o.isComplete() && o.unknown == ""

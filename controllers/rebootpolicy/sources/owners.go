@@ -100,7 +100,7 @@ func (s *Sources) ownerFor(by types.NamespacedName) *owner {
 		s.owners[by] = who
 		if !s.watched {
 			// Owners that were made together must not read together for ever after.
-			first := time.Duration((0.5 + s.jitter()) * float64(s.options.Interval))
+			first := time.Duration((0.5 + s.jitter()) * float64(s.interval()))
 			s.queue.Set(by, time.Now().Add(first))
 		}
 	}
@@ -164,7 +164,7 @@ func (s *Sources) Forget(by types.NamespacedName) {
 // poll notifies an owner, and returns when to do so again: never while events arrive.
 func (s *Sources) poll(_ context.Context, by types.NamespacedName) time.Time {
 	s.mu.Lock()
-	who, watched := s.owners[by], s.watched
+	who, watched, next := s.owners[by], s.watched, time.Now().Add(s.interval())
 	idle := who != nil && len(who.views)+len(who.selectors)+len(who.nextSelectors) == 0
 	s.mu.Unlock()
 	if who == nil {
@@ -176,7 +176,7 @@ func (s *Sources) poll(_ context.Context, by types.NamespacedName) time.Time {
 	if watched {
 		return time.Time{}
 	}
-	return time.Now().Add(s.options.Interval)
+	return next
 }
 
 // ownerKeys is all owners. The lock is held.

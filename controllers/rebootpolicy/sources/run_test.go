@@ -138,6 +138,42 @@ func TestPolledOwnersAreNotifiedEachInterval(t *testing.T) {
 	})
 }
 
+// However many sources there are, they are read at a rate that the API server bears, and none less often than every 5 minutes.
+func TestMoreSourcesAreReadLessOften(t *testing.T) {
+	for _, c := range []struct {
+		sources  int
+		interval time.Duration // of the configuration
+		want     time.Duration
+	}{
+		{600, 30 * time.Second, 30 * time.Second}, {1200, 30 * time.Second, time.Minute}, {4000, 30 * time.Second, 200 * time.Second},
+		{8000, 30 * time.Second, 5 * time.Minute}, {8000, time.Hour, time.Hour}, {600, time.Second, 30 * time.Second},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newSuite(t, Poll)
+			s.options.Interval = c.interval
+			s.jitter = func() float64 { return 0.5 }
+			wants := make([]Want, c.sources)
+			for n := range wants {
+				wants[n] = want("s" + strconv.Itoa(n))
+			}
+			defer running(t, s)()
+			s.observe(alice, wants...)
+			var at []time.Duration // of the notifications
+			var reads []int
+			for begin := time.Now(); len(at) < 2; {
+				s.wait(time.Second)
+				if len(s.notified()) > 0 {
+					s.observe(alice, wants...)
+					at, reads = append(at, time.Since(begin)), append(reads, s.readCount(wants[0].Ref))
+				}
+			}
+			if got := at[1] - at[0]; got != c.want || reads[1]-reads[0] != 1 {
+				t.Errorf("%d sources are read again after %s, want %s, and %d times", c.sources, got, c.want, reads[1]-reads[0])
+			}
+		})
+	}
+}
+
 func TestPollingReadsWhatIsSharedOnce(t *testing.T) {
 	s := newSuite(t, Poll)
 	ref := secret("a")

@@ -27,6 +27,9 @@ import (
 const (
 	defaultInterval   = 30 * time.Second
 	defaultMaxSources = 20000
+	// readRate is how many reads a second polling aims at: with more sources, the interval grows, to slowestInterval at most.
+	readRate        = 20
+	slowestInterval = 5 * time.Minute
 )
 
 // Ref names a ConfigMap, Secret or SecretProviderClass.
@@ -118,7 +121,8 @@ type Options struct {
 	// Mode is Watch, by default, or Poll.
 	Mode Mode
 	// Interval is the time between two notifications of an owner where nothing is watched, and of one
-	// that could not read all it wants. Defaults to 30s.
+	// that could not read all it wants. Where nothing is watched, it is longer with more than 20 sources for each of its
+	// seconds, as long as 20 reads a second take, but at most 5m. One that is longer than that stays. Defaults to 30s.
 	Interval time.Duration
 	// MaxSources is how many sources are observed at most. Defaults to 20000, or about 30 MB.
 	MaxSources int
@@ -194,6 +198,14 @@ func newSources(o Options, from reader) *Sources {
 	}
 	s.queue = delayqueue.New(delayqueue.Options[types.NamespacedName]{Workers: 1, Process: s.poll})
 	return s
+}
+
+// interval is the time between two reads of a source. The lock is held.
+func (s *Sources) interval() time.Duration {
+	if s.watched {
+		return s.options.Interval
+	}
+	return max(s.options.Interval, min(time.Duration(len(s.objects))*time.Second/readRate, slowestInterval))
 }
 
 // count returns how many sources of each kind are observed.

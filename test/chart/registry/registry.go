@@ -26,7 +26,7 @@ import (
 	releasev1 "helm.sh/helm/v4/pkg/release/v1"
 )
 
-// Publish pushes a packed chart to a registry on loopback as `make publish` does, pulls it as Helm does, by its version, and as
+// Publish pushes a packed chart to a registry on loopback as `make push` does, pulls it as Helm does, by its version, and as
 // Flux does, by its digest and the media type of its layer, and renders both. It returns the digest of the chart's manifest,
 // which is the same in each registry, and an error where an image of the rendered objects is not the given one.
 func Publish(archive, image string) (digest string, err error) {

@@ -1,6 +1,23 @@
+{{- /* Begins the name of every object but the CRDs. It does not follow the release, unless nameOverride is set: a cluster has one
+installation, and the documentation and alerts name its objects. */ -}}
+{{- define "fairlead.fullname" -}}
+{{- $name := "fairlead" }}
+{{- with .Values.nameOverride }}
+{{- $name = contains . $.Release.Name | ternary $.Release.Name (printf "%s-%s" $.Release.Name .) }}
+{{- end }}
+{{- .Values.fullnameOverride | default $name | trunc 40 | trimSuffix "-" -}}
+{{- end -}}
+
+{{- /* The ServiceAccount of the pods of a component, manager or webhook. */ -}}
+{{- define "fairlead.serviceAccountName" -}}
+{{- $root := first . }}
+{{- $given := eq (last .) "webhook" | ternary $root.Values.webhook.serviceAccountName $root.Values.serviceAccount.name }}
+{{- $given | default (printf "%s-%s" (include "fairlead.fullname" $root) (last .)) -}}
+{{- end -}}
+
 {{- /* Refuses values that lack one of the defaults, or have a null in its place, at any depth. Helm takes a default away
 for a key that is left blank, and all that the chart before did not have for --reuse-values: `keep: true` would silently
-be false. In what are fields of a pod or a container, a null takes out the default as Helm documents. */ -}}
+be false. In what are fields of a pod or a container, a null removes the default as Helm documents. */ -}}
 {{- define "fairlead.present" -}}
 {{- range $name, $default := .defaults }}
 {{- $path := print $.path $name }}
@@ -53,7 +70,7 @@ next write. 0.0.0 is a chart that no release made. */ -}}
 {{- /* The names of the webhook configurations of all kinds. */ -}}
 {{- define "fairlead.configurations" -}}
 {{- range list "externalservice" "rebootpolicy" "clusterrebootpolicy" "chaospod" }}
-- {{ $.Values.namePrefix }}fairlead-{{ . }}
+- {{ include "fairlead.fullname" $ }}-{{ . }}
 {{- end }}
 {{- end -}}
 
@@ -76,7 +93,7 @@ the finalizers of ExternalServices. */ -}}
 {{- $definition := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" . }}
 {{- $service := dig "spec" "conversion" "webhook" "clientConfig" "service" dict $definition }}
 {{- $of := dig "metadata" "annotations" dict $definition }}
-{{- $calls := and (eq (get $service "namespace") $.Release.Namespace) (eq (get $service "name") (print $.Values.namePrefix "fairlead-webhook")) }}
+{{- $calls := and (eq (get $service "namespace") $.Release.Namespace) (eq (get $service "name") (printf "%s-webhook" (include "fairlead.fullname" $))) }}
 {{- if or $calls (and (eq (get $of "meta.helm.sh/release-name") $.Release.Name) (eq (get $of "meta.helm.sh/release-namespace") $.Release.Namespace)) }}
 {{- fail (printf "kinds: the CustomResourceDefinition %s of a kind that is left out is in the cluster. First, while the release still has the kind, run `kubectl delete crd %s`, which deletes its objects, and then upgrade (docs/guides/install-scope.md#take-a-kind-out)" . .) }}
 {{- end }}
@@ -86,7 +103,7 @@ the finalizers of ExternalServices. */ -}}
 {{- define "fairlead.own" -}}
 {{- $release := .root.Release }}
 {{- with .client.service }}
-{{- if not (and (eq .namespace $release.Namespace) (eq .name (print $.root.Values.namePrefix "fairlead-webhook"))) }}
+{{- if not (and (eq .namespace $release.Namespace) (eq .name (printf "%s-webhook" (include "fairlead.fullname" $.root)))) }}
 {{- with lookup "v1" "Service" .namespace .name }}
 {{- $of := .metadata.annotations | default dict }}
 {{- if not (and (eq (get $of "meta.helm.sh/release-name") $release.Name) (eq (get $of "meta.helm.sh/release-namespace") $release.Namespace)) }}
@@ -101,8 +118,12 @@ the finalizers of ExternalServices. */ -}}
 {{- define "fairlead.image" -}}
 {{- $released := (index .Chart.Annotations "artifacthub.io/images" | fromYamlArray | first).image }}
 {{- $digest := regexFind "@.*" $released | default (print ":" .Chart.AppVersion) }}
+{{- $repository := .Values.image.repository | default (regexReplaceAll "(:[^/@]*)?(@.*)?$" $released "") }}
+{{- with (.Values.global).imageRegistry | default .Values.image.registry }}
+{{- $repository = print . "/" (regexReplaceAll "^([^/]*[.:][^/]*|localhost)/" $repository "") }}
+{{- end }}
 {{- with .Values.image -}}
-{{ .repository | default (regexReplaceAll "(:[^/@]*)?(@.*)?$" $released "") }}{{ if .digest }}@{{ .digest }}{{ else if .tag }}:{{ .tag }}{{ else }}{{ $digest }}{{ end }}
+{{ $repository }}{{ if .digest }}@{{ .digest }}{{ else if .tag }}:{{ .tag }}{{ else }}{{ $digest }}{{ end }}
 {{- end -}}
 {{- end -}}
 
@@ -114,6 +135,9 @@ app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: fairlead
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+{{- with .Values.commonLabels }}
+{{ toYaml . }}
+{{- end }}
 {{- end -}}
 
 {{- define "fairlead.configuration" -}}
@@ -132,7 +156,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- if .Values.certificates.caInjector }}
 - --set=webhook.certificates.injectCA=false
 {{- end }}
-{{- if or .Values.serviceMonitor .Values.podMonitor }}
+{{- if or .Values.serviceMonitor.enabled .Values.podMonitor.enabled }}
 - --set=metrics.certDir=/etc/metrics-certificate
 {{- end }}
 {{- range $kind := list "ExternalService" "RebootPolicy" "ChaosPod" }}
@@ -153,7 +177,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end -}}
 
 {{- define "fairlead.volumes" -}}
-{{- if or .Values.serviceMonitor .Values.podMonitor }}
+{{- if or .Values.serviceMonitor.enabled .Values.podMonitor.enabled }}
 - name: metrics
   secret:
     secretName: fairlead-metrics-tls
@@ -164,7 +188,7 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | 
 {{- end -}}
 
 {{- define "fairlead.volumeMounts" -}}
-{{- if or .Values.serviceMonitor .Values.podMonitor }}
+{{- if or .Values.serviceMonitor.enabled .Values.podMonitor.enabled }}
 - name: metrics
   mountPath: /etc/metrics-certificate
   readOnly: true
@@ -197,7 +221,7 @@ securityContext:
   {{- include "fairlead.set" .Values.podSecurityContext | nindent 2 }}
 {{- end -}}
 
-{{- /* What is set of a map in which a null takes a default out: Helm leaves nulls of a chart that depends on this one. */ -}}
+{{- /* What is set of a map in which a null removes a default: Helm leaves nulls of a chart that depends on this one. */ -}}
 {{- define "fairlead.set" -}}
 {{- $set := dict }}
 {{- range $name, $value := . }}
@@ -220,7 +244,7 @@ securityContext:
 
 {{- define "fairlead.priorityClass" -}}
 {{- if .Values.priorityClass.create }}
-priorityClassName: {{ .Values.namePrefix }}fairlead-critical
+priorityClassName: {{ include "fairlead.fullname" . }}-critical
 {{- else if .Values.priorityClass.name }}
 priorityClassName: {{ .Values.priorityClass.name | quote }}
 {{- end }}
@@ -280,6 +304,32 @@ annotations:
 {{- end }}
 {{- end -}}
 
+{{- /* Whether pods get the token of their ServiceAccount, which they do by default. */ -}}
+{{- define "fairlead.automount" -}}
+{{- if not .Values.serviceAccount.automount }}automountServiceAccountToken: false{{ end }}
+{{- end -}}
+
+{{- define "fairlead.deployment" -}}
+{{- with .Values.deploymentAnnotations }}
+annotations:
+  {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end -}}
+
+{{- define "fairlead.disruptionBudget" -}}
+{{- with .Values.podDisruptionBudget }}
+{{- if ne (toString .minAvailable) "" }}
+minAvailable: {{ .minAvailable }}
+{{- else }}
+maxUnavailable: {{ .maxUnavailable }}
+{{- end }}
+{{- end }}
+{{- end -}}
+
+{{- define "fairlead.dashboardLabels" -}}
+{{- with .Values.dashboard.labels }}{{ toYaml . }}{{ end }}
+{{- end -}}
+
 {{- define "fairlead.monitoringLabels" -}}
 {{- with .Values.monitoringLabels }}{{ toYaml . }}{{ end }}
 {{- end -}}
@@ -299,7 +349,7 @@ helm.sh/resource-policy: keep
 {{- end -}}
 
 {{- define "fairlead.webhooks" -}}
-{{- with merge dict (include "fairlead.injection" . | fromYaml) .Values.webhookAnnotations -}}
+{{- with merge dict (include "fairlead.injection" . | fromYaml) .Values.webhook.annotations -}}
 annotations:
   {{- toYaml . | nindent 2 }}
 {{- end }}

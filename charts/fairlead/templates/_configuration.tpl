@@ -1,7 +1,7 @@
 {{- /* Refuses fields of the configuration that do not go with the objects of the chart: the operator would not be reached,
 have no rights, or not be what a value says. Each has the values that it may have all the same. */ -}}
 {{- define "fairlead.fixed" -}}
-{{- $names := "objects have the names that namePrefix gives them" }}
+{{- $names := "objects have the names that fullnameOverride and nameOverride give them" }}
 {{- $rights := "the operator has rights to this one alone" }}
 {{- $fields := list
   (list "apiVersion" (list "config.fairlead.dev/v1alpha1") "this is the version that there is")
@@ -12,7 +12,7 @@ have no rights, or not be what a value says. Each has the values that it may hav
   (list "controllers.enabled" (list true) "layout says which Deployment reconciles")
   (list "webhook.host" (list "0.0.0.0" "::") "the Service leads to the addresses of the pods")
   (list "webhook.configurations" (list (include "fairlead.configurations" . | fromYamlArray)) $names)
-  (list "service.name" (list (print .Values.namePrefix "fairlead-webhook")) $names)
+  (list "service.name" (list (printf "%s-webhook" (include "fairlead.fullname" .))) $names)
   (list "service.namespace" (list .Release.Namespace) "it is that of the release")
   (list "webhook.certificates.source" (list .Values.certificates.source) "set certificates.source, which has no folder")
   (list "webhook.certificates.injectCA" (list (not .Values.certificates.caInjector)) "set certificates.caInjector")
@@ -32,7 +32,7 @@ have no rights, or not be what a value says. Each has the values that it may hav
 {{- $fields = append $fields (list "namespaces" (list .Values.namespaces) "set the value namespaces, which has Roles as well") }}
 {{- $fields = append $fields (list "egress.clusterCIDRs" (list .Values.clusterCIDRs) "set the value clusterCIDRs") }}
 {{- end }}
-{{- if or .Values.serviceMonitor .Values.podMonitor }}
+{{- if or .Values.serviceMonitor.enabled .Values.podMonitor.enabled }}
 {{- $fields = append $fields (list "metrics.certDir" (list "/etc/metrics-certificate") "monitors verify the certificate of the Secret fairlead-metrics-tls") }}
 {{- $fields = append $fields (list "metrics.secure" (list true) "monitors read metrics over TLS") }}
 {{- end }}
@@ -60,8 +60,8 @@ probes: {{ regexFind "[0-9]+$" $configuration.health.bindAddress }}
 {{- $configuration := include "fairlead.configuration" . | fromYaml }}
 {{- $metrics := $configuration.metrics.bindAddress }}
 {{- if eq $metrics "0" }}
-{{- if or .Values.serviceMonitor .Values.podMonitor }}
-{{- fail "configuration.metrics.bindAddress: 0 leaves no metrics to monitor: set serviceMonitor and podMonitor to false" }}
+{{- if or .Values.serviceMonitor.enabled .Values.podMonitor.enabled }}
+{{- fail "configuration.metrics.bindAddress: 0 leaves no metrics to monitor: set serviceMonitor.enabled and podMonitor.enabled to false" }}
 {{- end }}
 {{- $metrics = ":8443" }}
 {{- end }}
