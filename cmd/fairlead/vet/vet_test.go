@@ -120,7 +120,7 @@ func TestEveryBadObjectIsFoundWithTheFieldAtFault(t *testing.T) {
 			"24:42 spec.target.workload.kind: kind must be Deployment, StatefulSet, DaemonSet or ReplicaSet, or with group argoproj.io Rollout",
 			"24:1 spec: set one of schedule.cron, schedule.interval, schedule.at",
 			"24:85 spec.schedule.timeZone: \"UTC\": timeZone goes with cron",
-			"24:123 spec.action.gracePeriodSeconds: 0: must be between 1 and 86400: with 0, no node confirms that the pod has stopped",
+			"24:123 spec.action.gracePeriodSeconds: must be between 1 and 86400: with 0, no node confirms that the pod has stopped",
 			`24:147 spec.count: "150%": must be a non-negative integer or a percentage 0%-100%`,
 		},
 	}
