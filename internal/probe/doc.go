@@ -38,8 +38,8 @@
 // Addresses are probed every Interval, and every UnhealthyInterval while Unhealthy. A failure of a healthy address does
 // not slow its probes, so that a fault is known after FailureThreshold times Interval; a success of an unhealthy one
 // shortens its interval to the shorter of both. Where targets are in use (Target.InUse), and all of them are Unhealthy
-// or the last result of another is a failure, all targets of the object are probed every Interval. When this begins,
-// Unhealthy ones are probed as soon as Interval has passed since their last probe, which may be at once. Up to
+// or the last result of another is a failure, Unhealthy targets of the object are probed at the shorter interval too.
+// When this begins, they are probed as soon as that has passed since their last probe, which may be at once. Up to
 // JitterPercent is added to each interval at random. New addresses are probed right away, a thousand a second of a
 // namespace, and within Interval where that would be later; so are those with a Seed. Targets of an object that send
 // the same to the same address and port are probed as one, and a namespace probes one address and port 50 times a

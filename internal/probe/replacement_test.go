@@ -61,7 +61,7 @@ func TestTheFirstFailureInUseHasUnhealthyTargetsProbedAtOnce(t *testing.T) {
 			t.Errorf("after three failures: %s, want UH", got)
 		}
 		s.advance(60 * time.Second)
-		s.wantProbesOf(1, "0s", "10s", "20s", "30s", "40s", "50s", "1m0s", "1m10s", "1m40s", "2m10s")
+		s.wantProbesOf(1, "0s", "10s", "20s", "30s", "40s", "50s", "1m0s", "1m10s", "1m20s", "1m50s")
 		s.wantProbesOf(2, "0s", "30s", "50s", "1m0s", "1m10s", "1m20s", "1m30s", "1m40s", "1m50s", "2m0s", "2m10s")
 	})
 }
@@ -88,6 +88,17 @@ func TestWhatNobodyUsesKeepsItsPace(t *testing.T) {
 		s.fail(syscall.ECONNREFUSED, ip(1))
 		s.advance(time.Minute)
 		s.wantProbesOf(2, "0s", "30s", "1m0s", "1m30s")
+	})
+}
+
+func TestAShorterUnhealthyIntervalStays(t *testing.T) {
+	runSuite(t, 0, Options{}, func(s *suite) {
+		check := every("5m", 2, 3)
+		check.UnhealthyInterval = time.Second
+		s.fail(syscall.ECONNREFUSED, ip(1))
+		s.Set(key("db"), check, []Target{inUse(1)})
+		s.advance(3 * time.Second)
+		s.wantProbesOf(1, "0s", "1s", "2s", "3s")
 	})
 }
 

@@ -156,9 +156,9 @@ func (p *Prober) nextProbe(t *target, start time.Time) time.Time {
 // pace returns the time between two probes of a target, without jitter.
 func (t *target) pace() time.Duration {
 	o, wait := t.object, t.object.timing.interval
-	if t.condition == unhealthy && !o.used.needReplacement() {
+	if t.condition == unhealthy {
 		wait = o.timing.unhealthyInterval
-		if t.count > 0 {
+		if t.count > 0 || o.used.needReplacement() {
 			wait = min(wait, o.timing.interval)
 		}
 	}
@@ -169,7 +169,7 @@ func (t *target) pace() time.Duration {
 }
 
 // seekReplacement has unhealthy targets probed where clients need one now and did not before: at once, or where their last
-// probe was less than an interval ago, an interval after it. The lock is held.
+// probe was less than their pace ago, so long after it. The lock is held.
 func (p *Prober) seekReplacement(o *object) {
 	before := o.needsReplacement
 	if o.needsReplacement = o.used.needReplacement(); before || !o.needsReplacement {

@@ -40,7 +40,12 @@ func TestProbesKeepTheirPace(t *testing.T) {
 	for name, c := range cases {
 		address := s.Servers.Address()
 		servers[name] = s.scripted(address+":7000", c.good)
-		specs[name] = checked(`httpGet: {}, timeout: 1s, `+c.check, address)
+		addresses := []string{address}
+		if !c.good { // where nothing is healthy, interval would apply
+			addresses = append(addresses, s.Servers.Address())
+			s.server(s.Servers.HTTP(addresses[1] + ":7000"))
+		}
+		specs[name] = checked(`httpGet: {}, timeout: 1s, `+c.check, addresses...)
 	}
 	s.applyAll(specs)
 	for name, c := range cases {

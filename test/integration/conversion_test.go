@@ -27,7 +27,7 @@ var pairs = []struct {
   resolution: {minTTL: 60s, maxTTL: 60s}, probe: {tcpSocket: {port: 5432}, interval: 10s, timeout: 2s, successThreshold: 2, failureThreshold: 3}}`,
 		oldEdit: `{"spec":{"probe":{"interval":"20s"}}}`, oldPath: "spec.healthCheck.interval", oldSeen: `20s`,
 		newEdit: `{"spec":{"deletionPolicy":"Orphan","service":{"labels":{"team":"payments"}}}}`,
-		newPath: "spec.service", newSeen: `{type: ClusterIP, labels: {team: payments}}`,
+		newPath: "spec.service", newSeen: `{labels: {team: payments}}`,
 	},
 	{
 		kind: rebootPolicies,

@@ -11,7 +11,7 @@ type HealthCheck struct {
 	common.Check `json:",inline"`
 
 	// unhealthyInterval is the interval while the address is unhealthy. While the check of a published address fails, or
-	// nothing is healthy, interval applies to all addresses. The default is 30s.
+	// nothing is healthy, interval applies instead if it is shorter. The default is 30s.
 	//
 	// +optional
 	UnhealthyInterval *common.Duration `json:"unhealthyInterval,omitempty"`

@@ -75,7 +75,7 @@ func TestFindingsSayWhereAndWhatAndWhatToDo(t *testing.T) {
 		"cron that never fires": {chaos + "spec: {target: {workload: {kind: Deployment, name: web}}, schedule: {cron: \"61 * * * *\"}}\n", []string{
 			`4:70 error rule spec.schedule.cron: "61 * * * *": minute "61": takes 0-59, *, lists, ranges and steps`}},
 		"advice": {external + "spec: {service: {clusterIP: None}, ports: [{name: sql, port: 5432, targetPort: 1}], endpoints: [{name: a, addresses: [192.0.2.1]}]}\n", []string{
-			"4:45 warning advice spec.ports[0]: a headless Service does not translate ports: clients must connect to 1, not 5432"}},
+			"4:44 warning advice spec.ports[0]: a headless Service does not translate ports: clients must connect to 1, not 5432"}},
 		"a period of v1alpha1 that cannot be read": {externalAlpha + "spec: {ports: [{name: a, port: 1}], endpoints: [{name: a, addresses: [192.0.2.1]}], probe: {tcpSocket: {port: 1}, interval: 5}}\n", []string{
 			`4:115 error schema spec.probe.interval: durations need a unit: write "5s"`}},
 		"policies of v1alpha1": {rebootAlpha + "spec:\n  cooldown: 10m\n  targets: [{kind: Deployment, name: a}]\n  policies:\n  - name: p\n    type: Probe\n    probe: {httpGet: {port: http}, interval: 3s, timeout: 5s}\n", []string{
