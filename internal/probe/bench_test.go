@@ -52,7 +52,7 @@ func askingForRole(b *testing.B) Check {
 	return stepping(b, `{tcpSocket: {steps: [{sendFrom: {prefix: 'AUTH ', secretKeyRef: {name: redis, key: password}, suffix: '\r\n'}, expect: +OK}, {send: 'ROLE\r\n', expect: master}]}}`, "s3cret")
 }
 
-// master answers in the cheapest way, one connection at a time.
+// master is a server that responds in the cheapest way, to one connection at a time.
 func master() func(net.Conn) {
 	buffer := make([]byte, 4096)
 	return func(conn net.Conn) {

@@ -21,7 +21,7 @@ type checker struct {
 	replies atomic.Int64 // that the server decided
 }
 
-// serve answers at a port of the host's address outside, with 200 for a path whose role the server has, and else with 503.
+// serve listens at a port of the host's address outside. The status is 200 for a path whose role the server has, and else 503.
 // replica reports whether the server is one.
 func (c *checker) serve(h *host, port int, roles map[string]bool, replica func(context.Context) (bool, error)) {
 	h.Helper()

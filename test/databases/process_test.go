@@ -75,7 +75,8 @@ func (h *host) command(name string, args ...string) *exec.Cmd {
 	h.Helper()
 	command := exec.CommandContext(h.Context(), h.program(name), args...)
 	command.Dir = h.folder
-	command.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + h.folder}
+	// A server with MariaDB that starts removes the temporary tables of others from their common folder.
+	command.Env = []string{"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "HOME=" + h.folder, "TMPDIR=" + h.folder}
 	command.SysProcAttr = &syscall.SysProcAttr{Credential: h.account}
 	return command
 }
