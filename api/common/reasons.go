@@ -52,7 +52,7 @@ var (
 	NotSuspended = Reason{On: "Suspended=False", Name: ReasonNotSuspended, Meaning: "The object is not suspended."}
 	InvalidSpec  = Reason{On: "Ready=False Stalled=True", Name: ReasonInvalidSpec,
 		Meaning: "The stored spec breaks a rule; nothing new begins, and what exists stays as it is.",
-		Remedy:  "Correct the field that the message names; `fairlead vet --cluster` finds all of them."}
+		Remedy:  "Correct the field that the message names; `fairlead vet --live` finds all of them."}
 	ProbesInconclusive = Reason{On: "Waiting=True", Name: ReasonProbesInconclusive,
 		Meaning: "So many checks fail at once that the network of the operator is probably at fault; failed checks decide nothing meanwhile.",
 		Remedy:  "Check whether the nodes of the operator reach the network, DNS and the API server."}
@@ -136,7 +136,7 @@ var OperatorReasons = []Reason{
 		Remedy:  "Correct the ConfigMap as the note says, or delete it if no freeze is meant."},
 	{On: "Event=Warning", Name: EventUndecodable,
 		Meaning: "The stored object does not fit the types of its kind; it and what was made from it stay as they are.",
-		Remedy:  "Run `fairlead vet --cluster`, and patch the field that it names."},
+		Remedy:  "Run `fairlead vet --live`, and patch the field that it names."},
 	{On: "Event=Warning", Name: EventConversionFailed,
 		Meaning: "The object cannot be converted, so each LIST at that version fails.",
 		Remedy:  "Correct the object as the note says; all replicas must run the same image."},

@@ -180,7 +180,7 @@ const faultAnnotation = "fairlead.dev/in-memory/undecodable"
 const faultGeneration = -1
 
 // Remedy is the command that names everything that is wrong with stored objects.
-const Remedy = "kubectl fairlead vet --cluster"
+const Remedy = "kubectl fairlead vet --live"
 
 // Fault returns what does not decode in an object of an informer of this package; "" where all of it does.
 func Fault(object metav1.Object) string { return object.GetAnnotations()[faultAnnotation] }

@@ -94,7 +94,7 @@ var elsewhere = map[string]map[string]string{
 	"docs/guides/service-meshes.md":  {"$ nc ": "runs in a pod of a mesh"},
 	"docs/guides/troubleshooting.md": {"$ kubectl -n fairlead-system port-forward ": "the replicas are processes of this host, and not pods"},
 	"docs/guides/vet.md": {
-		"$ fairlead vet --cluster --context=production\n": "shows objects that no API server stores any more; test/integration puts such into etcd",
+		"$ fairlead vet --live --context=production\n": "shows objects that no API server stores any more; test/integration puts such into etcd",
 		"# fairlead:ignore ":                              "an excerpt; tests of cmd/fairlead/vet have such comments",
 		"- uses: ":                                        service,
 		"vet:\n":                                          service,

@@ -198,7 +198,7 @@ func (s *suite) helmTest(namespace, secret string) {
 		err = s.testByHelm4(namespace)
 	}
 	output := printed()
-	if err != nil || !strings.Contains(output, " 0 failed, 0 unchecked,") || !strings.Contains(output, "\nskipped: Secret "+namespace+"/"+secret+": this user may not read it") {
+	if err != nil || !strings.Contains(output, " 0 failed, 0 unchecked,") || !strings.Contains(output, "\nskipped: Secret "+namespace+"/"+secret+": you have no permission to read it") {
 		s.Fatalf("helm test: %v\n%s", err, output)
 	}
 	if _, err := s.kube.RbacV1().ClusterRoles().Get(s.Context(), "fairlead-check", metav1.GetOptions{}); !apierrors.IsNotFound(err) {

@@ -54,7 +54,7 @@ func TestAnObjectThatCannotBeConvertedIsNamedByAnEvent(t *testing.T) {
 			return fmt.Errorf("%d Events", len(found))
 		}
 		for _, event := range found {
-			if event.Regarding.UID != object.GetUID() || event.Type != "Warning" || !strings.Contains(event.Note, "kubectl fairlead vet --cluster") ||
+			if event.Regarding.UID != object.GetUID() || event.Type != "Warning" || !strings.Contains(event.Note, "kubectl fairlead vet --live") ||
 				strings.Contains(event.Note, "192.0.2.1") {
 				s.Errorf("Event: %s", framework.Text(event))
 			}
@@ -141,7 +141,7 @@ func (s *suite) toldOnce(replica *framework.Replica, k kind, name string) error 
 	}
 	for _, event := range found {
 		if event.Regarding.UID != object.GetUID() || event.Type != "Warning" || !strings.Contains(event.Note, faults[k.name]) ||
-			!strings.Contains(event.Note, "kubectl fairlead vet --cluster") || strings.Contains(event.Note, "secret") {
+			!strings.Contains(event.Note, "kubectl fairlead vet --live") || strings.Contains(event.Note, "secret") {
 			s.Errorf("Event of %s %s: %s", k.name, name, framework.Text(event))
 		}
 	}

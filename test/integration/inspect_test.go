@@ -76,7 +76,7 @@ func TestWhyAndStatusShowWhatTheUserMayReadAndNameTheRest(t *testing.T) {
 	if code != 2 {
 		s.Errorf("exit code %d", code)
 	}
-	s.Expect(stdout, "Ready is False (TargetNotFound)", "(Unknown: it could not be read: this user may not: grant list on externalservices.networking.fairlead.dev",
+	s.Expect(stdout, "Ready is False (TargetNotFound)", "(Unknown: it could not be read: you have no permission: grant list on externalservices.networking.fairlead.dev",
 		"Not known: externalservices.networking.fairlead.dev could not be read")
 	if code, stdout, stderr = s.fairlead(s.Kubeconfig(), "status"); code != 1 { // the policy has failed
 		s.Errorf("exit code %d: %s", code, stderr)
@@ -85,7 +85,7 @@ func TestWhyAndStatusShowWhatTheUserMayReadAndNameTheRest(t *testing.T) {
 	if code, _, stderr = s.fairlead(reader.Kubeconfig, "status", "extsvc/db"); code != 2 {
 		s.Errorf("exit code %d", code)
 	}
-	s.Expect(stderr, "ExternalService "+s.Namespace+"/db could not be read: this user may not: grant list on externalservices.networking.fairlead.dev")
+	s.Expect(stderr, "ExternalService "+s.Namespace+"/db could not be read: you have no permission: grant list on externalservices.networking.fairlead.dev")
 	if code, _, stderr = s.fairlead(s.Kubeconfig(), "why", "rebootpolicy/none"); code != 2 {
 		s.Errorf("exit code %d", code)
 	}
@@ -106,6 +106,14 @@ func TestWhatIfForeseesARestartWithTheRightsOfTheUser(t *testing.T) {
 	}
 	s.Expect(stdout, "Secret "+s.Namespace+"/creds changes in the key password. Watched by RebootPolicy api.",
 		"Deployment "+s.Namespace+"/api restarts as number 1 of RebootPolicy api", "Held by ScaledToZero", "Held by OutsideWindow", "1 workload would restart.")
+
+	if code, stdout, stderr = s.fairlead(s.Kubeconfig(), "why", "secret", "creds"); code != 0 {
+		s.Errorf("exit code %d: %s", code, stderr)
+	}
+	s.Expect(stdout, "and 1 workload reads it.", "RebootPolicy api restarts it when the content changes.")
+	if code, stdout, stderr = s.fairlead(s.Kubeconfig(), "why", "secret/creds", "-A", "-o", `jsonpath={.items[?(@.namespace=="`+s.Namespace+`")].kind}`); code != 0 || stdout != "Secret" {
+		s.Errorf("exit code %d, %q: %s", code, stdout, stderr)
+	}
 
 	file := filepath.Join(t.TempDir(), "pull-request.yaml")
 	s.Must(os.WriteFile(file, []byte(`{apiVersion: v1, kind: List, items: [
@@ -134,12 +142,12 @@ func TestWhatIfForeseesARestartWithTheRightsOfTheUser(t *testing.T) {
 	if code, stdout, _ = s.fairlead(reader.Kubeconfig, "what-if", "-f", file); code != 2 {
 		s.Errorf("exit code %d", code)
 	}
-	s.Expect(stdout, "which policies it would have is not known: ", "grant list on namespaces in all namespaces")
+	s.Expect(stdout, "the policies that it would create are unknown: ", "grant list on namespaces in all namespaces")
 	code, stdout, _ = s.fairlead(reader.Kubeconfig, "what-if", "secret/creds")
 	if code != 2 {
 		s.Errorf("exit code %d", code)
 	}
-	s.Expect(stdout, "Whether a workload restarts is not known.", "grant get on secrets in namespace "+s.Namespace, "grant list on rebootpolicies.autoreboot.fairlead.dev")
+	s.Expect(stdout, "Whether a workload restarts is unknown.", "grant get on secrets in namespace "+s.Namespace, "grant list on rebootpolicies.autoreboot.fairlead.dev")
 }
 
 // It takes the rights that the annotation takes, and waits for the verdict of the operator.
@@ -157,21 +165,26 @@ func TestAVerbIsOneRequestWithTheRightsOfTheUser(t *testing.T) {
 	}
 	s.run("create", "role", "reader", "--verb=get", "--resource="+rebootPolicies.definition())
 	s.run("create", "rolebinding", "reader", "--role=reader", "--user="+user.Name)
-	s.verb(user.Kubeconfig, 1, "this user may not patch RebootPolicy "+s.Namespace+"/api: grant patch on rebootpolicies.autoreboot.fairlead.dev", "restart", "rebootpolicy/api")
-	s.verb(s.Kubeconfig(), 1, "this user may not patch RebootPolicy ", "restart", "rebootpolicy/api", "--as="+user.Name)
+	s.verb(user.Kubeconfig, 1, "you have no permission to patch RebootPolicy "+s.Namespace+"/api: grant patch on rebootpolicies.autoreboot.fairlead.dev", "restart", "rebootpolicy/api")
+	s.verb(s.Kubeconfig(), 1, "you have no permission to patch RebootPolicy ", "restart", "rebootpolicy/api", "--as="+user.Name)
 	s.run("create", "role", "writer", "--verb=patch", "--resource="+rebootPolicies.definition())
 	s.run("create", "rolebinding", "writer", "--role=writer", "--user="+user.Name)
-	s.verb(user.Kubeconfig, 1, "the API server refuses the request: ", "restart", "rebootpolicy/api") // no right to the Deployment
-	s.verb(s.Kubeconfig(), 0, "nothing was changed", "restart", "rebootpolicy/api", "--dry-run=server")
+	s.verb(user.Kubeconfig, 1, "the API server rejects the request: ", "restart", "rebootpolicy/api") // no right to the Deployment
+	s.verb(s.Kubeconfig(), 0, "nothing was persisted", "restart", "rebootpolicy/api", "--dry-run=server")
 	if got := s.run("get", "rebootpolicy", "api", "-o", `jsonpath={.metadata.annotations.autoreboot\.fairlead\.dev/restart-now}`); got != "" {
 		s.Errorf("a dry run has requested %s", got)
 	}
 	s.verb(s.Kubeconfig(), 0, "requested by the annotation autoreboot.fairlead.dev/restart-now=", "restart", "rebootpolicy/api")
 	s.verb(s.Kubeconfig(), 1, "it has not halted", "retry", "rebootpolicy/api")
+	s.verb(s.Kubeconfig(), 0, "it is suspended", "suspend", "rebootpolicy", "api", "--wait=1m")
+	s.verb(s.Kubeconfig(), 1, "it is suspended already", "suspend", "rebootpolicy/api")
+	s.verb(s.Kubeconfig(), 0, "it is not suspended", "resume", "rebootpolicy/api", "--wait=1m")
+	s.verb(s.Kubeconfig(), 0, "externalservice.networking.fairlead.dev/db\n", "suspend", "externalservice/db", "--dry-run=client", "-o", "name")
+	s.verb(s.Kubeconfig(), 1, "no RebootPolicy restarts it", "restart", "deployment/other")
 	s.verb(s.Kubeconfig(), 1, "it has not failed over", "failback", "externalservice/db")
 	s.verb(s.Kubeconfig(), 1, `it has no endpoint "b": name one of a, c`, "drain", "externalservice/db", "b")
-	s.verb(s.Kubeconfig(), 1, "this user may not patch ExternalService", "drain", "externalservice/db", "a", "--as="+s.viewer())
-	s.verb(s.Kubeconfig(), 0, "nothing was changed", "drain", "externalservice/db", "a", "--dry-run=server")
+	s.verb(s.Kubeconfig(), 1, "you have no permission to patch ExternalService", "drain", "externalservice/db", "a", "--as="+s.viewer())
+	s.verb(s.Kubeconfig(), 0, "nothing was persisted", "drain", "externalservice/db", "a", "--dry-run=server")
 	s.verb(s.Kubeconfig(), 0, "endpoint a is Drained: 1 address", "drain", "externalservice/db", "a", "--wait=1m")
 	s.verb(s.Kubeconfig(), 0, "nothing is published then", "drain", "externalservice/db", "c", "--wait=1m")
 	s.verb(s.Kubeconfig(), 0, "endpoint a is Active: 1 address", "drain", "externalservice/db", "a", "--undo", "--wait=1m")
@@ -197,7 +210,7 @@ func TestARotationOfTheRootTakesTheRightToTheSecret(t *testing.T) {
 	}{
 		{"grant get on secrets in namespace fairlead-system", []string{"--as=" + s.viewer()}},
 		{"there is no Secret fairlead-system/none", []string{"--secret=none"}},
-		{"nothing was changed", []string{"--dry-run=server"}},
+		{"nothing was persisted", []string{"--dry-run=server"}},
 	} {
 		printed, _ := exec.CommandContext(s.Context(), s.program(), append([]string{"rotate-ca", "--kubeconfig=" + s.Kubeconfig()}, test.args...)...).CombinedOutput()
 		s.Expect(string(printed), test.want)

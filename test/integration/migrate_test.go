@@ -48,7 +48,7 @@ func TestAServiceMovesFromTheClusterWithTheRightsOfTheUser(t *testing.T) {
 	s := newSuite(t)
 	s.apply("apiVersion: v1\nkind: Service\nmetadata: {name: by-hand, namespace: " + s.Namespace +
 		"}\nspec: {type: ExternalName, externalName: 192.0.2.40, ports: [{name: sql, port: 5432}]}\n")
-	migrate := []string{"migrate", "external-name", "--cluster", "--namespace", s.Namespace, "--name-suffix=-now"}
+	migrate := []string{"migrate", "external-name", "--live", "--namespace", s.Namespace, "--name-suffix=-now"}
 	mover, err := s.User("mover")
 	s.Must(err)
 	code, stdout, stderr := s.fairlead(mover.Kubeconfig, migrate...)
@@ -76,7 +76,7 @@ func TestWorkloadsOfReloaderMoveByOneObject(t *testing.T) {
 	s := newSuite(t)
 	s.apply("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web, namespace: " + s.Namespace + ", annotations: {reloader.stakater.com/auto: \"true\"}}\n" +
 		"spec: {replicas: 0, selector: {matchLabels: {app: web}}, template: {metadata: {labels: {app: web}}, spec: {containers: [{name: main, image: none}]}}}\n")
-	migrate := []string{"migrate", "reloader", "--cluster", "--namespace", s.Namespace}
+	migrate := []string{"migrate", "reloader", "--live", "--namespace", s.Namespace}
 	code, first, stderr := s.fairlead(s.Kubeconfig(), migrate...)
 	if code != 0 {
 		t.Fatalf("exit code %d: %s", code, stderr)

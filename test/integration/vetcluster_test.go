@@ -30,12 +30,12 @@ type verdict struct {
 	code     int
 }
 
-// vet runs `fairlead vet --cluster` as a user.
+// vet runs `fairlead vet --live` as a user.
 func (s *suite) vet(kubeconfig string, args ...string) verdict {
 	s.Helper()
 	program, err := filepath.Abs(filepath.Join(framework.Root, "bin", "fairlead-operator-outside"))
 	s.Must(err)
-	command := exec.CommandContext(s.Context(), program, append([]string{"vet", "--cluster", "-o", "json", "--kubeconfig", kubeconfig}, args...)...)
+	command := exec.CommandContext(s.Context(), program, append([]string{"vet", "--live", "-o", "json", "--kubeconfig", kubeconfig}, args...)...)
 	var stdout, stderr bytes.Buffer
 	command.Stdout, command.Stderr = &stdout, &stderr
 	err = command.Run()

@@ -74,7 +74,7 @@ func TestARestartWaitsForSomeoneWhoMayApproveIt(t *testing.T) {
 	third := s.waitsForApproval("p", second) // no id comes twice
 	s.restarted(deployment, "web", 0)
 	_, err := editor.command()
-	s.refused(err, "this user may not approve", "grant approve on rebootpolicies.autoreboot.fairlead.dev")
+	s.refused(err, "you have no permission to approve", "grant approve on rebootpolicies.autoreboot.fairlead.dev")
 	_, err = approver.command("--id=" + second)
 	s.refused(err, second+" is not what waits now", "approve "+third)
 	printed, err := approver.command("--id="+third, "--wait")

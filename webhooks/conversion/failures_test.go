@@ -26,7 +26,7 @@ func TestAnObjectThatWouldNotConvertIsNamedWhereItsKindIsOurs(t *testing.T) {
 	var regarding []corev1.ObjectReference
 	for _, n := range told {
 		regarding = append(regarding, n.Regarding)
-		if n.Reason != "ConversionFailed" || !strings.Contains(n.Note, "networking.fairlead.dev/v1alpha1") || !strings.Contains(n.Note, "kubectl fairlead vet --cluster") {
+		if n.Reason != "ConversionFailed" || !strings.Contains(n.Note, "networking.fairlead.dev/v1alpha1") || !strings.Contains(n.Note, "kubectl fairlead vet --live") {
 			t.Errorf("%+v", n)
 		}
 	}

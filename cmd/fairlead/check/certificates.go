@@ -143,7 +143,7 @@ func (r *run) checkSecret(ctx context.Context, d deployment) []*x509.Certificate
 		result := unread(CheckCertificate, object, "get on secrets"+in(r.namespace), err,
 			fmt.Sprintf("look at `kubectl -n %s logs deployment/%s`", d.Namespace, d.Name))
 		if result.Status == Unchecked { // it holds a private key, which few should read
-			result.Status, result.Message, result.Remedy = Skipped, "this user may not read it; the dry runs show whether its authority is trusted", ""
+			result.Status, result.Message, result.Remedy = Skipped, "you have no permission to read it; the dry runs show whether its authority is trusted", ""
 		}
 		r.results = append(r.results, result)
 		return nil

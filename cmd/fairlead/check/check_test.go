@@ -320,7 +320,7 @@ func TestASoundInstallationOfOtherNamesPasses(t *testing.T) {
 		}
 	}
 	var out bytes.Buffer
-	if err := report.WriteJSON(&out); err != nil {
+	if err := json.NewEncoder(&out).Encode(report.Document()); err != nil {
 		t.Fatal(err)
 	}
 	var decoded struct {
@@ -481,11 +481,11 @@ func TestEachDefectIsTold(t *testing.T) {
 			w.deployment.Spec.Template.Spec.Containers[0].Image = "localhost:5000/fairlead@sha256:00"
 		}, "skipped: Deployment team-system/team-fairlead-manager: its image localhost:5000/fairlead@sha256:00 has no tag"},
 		"Secrets that may not be read":    {func(_ *testing.T, w *world) { w.forbidden = []string{"secrets"} }, "skipped: Secret team-system/fairlead-webhook-ca"},
-		"reviews that may not be made":    {func(_ *testing.T, w *world) { w.forbidden = []string{"subjectaccessreviews"} }, "skipped: ServiceAccount team-system/team-fairlead-manager: this user may not ask"},
-		"CRDs that may not be read":       {func(_ *testing.T, w *world) { w.forbidden = []string{"customresourcedefinitions"} }, "unchecked: CustomResourceDefinition externalservices.networking.fairlead.dev: this user may not read it; grant get on"},
-		"Deployments of the same kind":    {func(_ *testing.T, w *world) { w.forbidden = []string{"deployments"} }, "unchecked: Deployments labeled app.kubernetes.io/name=fairlead: this user may not read it; grant list on deployments.apps in namespace team-system"},
-		"objects that may not be created": {func(_ *testing.T, w *world) { w.forbidden = []string{"chaospods"} }, "unchecked: ChaosPod at v1: this user may not create it; grant create on chaospods.chaos.fairlead.dev in namespace shop"},
-		"Leases that may not be read":     {func(_ *testing.T, w *world) { w.forbidden = []string{"leases"} }, "unchecked: Lease team-system/fairlead-manager: this user may not read it"},
+		"reviews that may not be made":    {func(_ *testing.T, w *world) { w.forbidden = []string{"subjectaccessreviews"} }, "skipped: ServiceAccount team-system/team-fairlead-manager: you have no permission to check its rights"},
+		"CRDs that may not be read":       {func(_ *testing.T, w *world) { w.forbidden = []string{"customresourcedefinitions"} }, "unchecked: CustomResourceDefinition externalservices.networking.fairlead.dev: you have no permission to read it; grant get on"},
+		"Deployments of the same kind":    {func(_ *testing.T, w *world) { w.forbidden = []string{"deployments"} }, "unchecked: Deployments labeled app.kubernetes.io/name=fairlead: you have no permission to read it; grant list on deployments.apps in namespace team-system"},
+		"objects that may not be created": {func(_ *testing.T, w *world) { w.forbidden = []string{"chaospods"} }, "unchecked: ChaosPod at v1: you have no permission to create it; grant create on chaospods.chaos.fairlead.dev in namespace shop"},
+		"Leases that may not be read":     {func(_ *testing.T, w *world) { w.forbidden = []string{"leases"} }, "unchecked: Lease team-system/fairlead-manager: you have no permission to read it"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := sound(t)

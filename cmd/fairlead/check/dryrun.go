@@ -153,9 +153,9 @@ func (r *run) refused(result Result, d definition, err error) Result {
 	result.Status, result.Message = Failed, brief(err)
 	switch {
 	case strings.Contains(text, "cannot create resource") && d.crd.Spec.Scope == apiextensionsv1.ClusterScoped:
-		result.Status, result.Message = Skipped, "this user may not create it, which is a right in the whole cluster"
+		result.Status, result.Message = Skipped, "you have no permission to create it, which is a right in the whole cluster"
 	case strings.Contains(text, "cannot create resource"):
-		result.Status, result.Message = Unchecked, "this user may not create it"
+		result.Status, result.Message = Unchecked, "you have no permission to create it"
 		result.Remedy = "grant create on " + d.Plural + "." + d.Group + in(r.options.Namespace) + "; a dry run takes the same right"
 	case strings.Contains(text, ".fairlead.dev\" denied the request"):
 		// The webhooks respond, which is what is checked: this user lacks a right, or the egress policy has no place for

@@ -4,7 +4,6 @@
 package check
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -84,20 +83,20 @@ func (r Report) Count(status Status) int {
 // formatVersion changes when a field of the JSON changes its meaning or goes away.
 const formatVersion = 1
 
-// WriteJSON writes the report as JSON.
-func (r Report) WriteJSON(to io.Writer) error {
+// Document is a Report as it is printed for programs.
+type Document struct {
+	Version int            `json:"version"`
+	Summary map[Status]int `json:"summary"`
+	Report
+}
+
+// Document returns the report with how many results have each status.
+func (r Report) Document() Document {
 	summary := map[Status]int{}
 	for _, status := range []Status{OK, Warning, Failed, Unchecked, Skipped} {
 		summary[status] = r.Count(status)
 	}
-	encoder := json.NewEncoder(to)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(struct {
-		Version int            `json:"version"`
-		Summary map[Status]int `json:"summary"`
-		Report
-	}{formatVersion, summary, r})
+	return Document{formatVersion, summary, r}
 }
 
 // WriteText writes a line for each result, and one that counts them.
@@ -123,7 +122,7 @@ func (r Report) WriteText(to io.Writer) error {
 func unread(check, object, right string, err error, missing string) Result {
 	switch {
 	case apierrors.IsForbidden(err), apierrors.IsUnauthorized(err):
-		return Result{check, object, Unchecked, "this user may not read it", "grant " + right}
+		return Result{check, object, Unchecked, "you have no permission to read it", "grant " + right}
 	case apierrors.IsNotFound(err):
 		return Result{check, object, Failed, "it does not exist", missing}
 	}

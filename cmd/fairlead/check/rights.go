@@ -44,7 +44,7 @@ func (r *run) checkRights(ctx context.Context) {
 		missing, err := r.missing(ctx, "system:serviceaccount:"+d.Namespace+":"+account, d.Namespace, needed)
 		switch {
 		case apierrors.IsForbidden(err):
-			r.add(CheckRights, object, Skipped, "this user may not ask for its rights, which takes create on subjectaccessreviews.authorization.k8s.io", "")
+			r.add(CheckRights, object, Skipped, "you have no permission to check its rights, which takes create on subjectaccessreviews.authorization.k8s.io", "")
 		case err != nil:
 			r.add(CheckRights, object, Unchecked, "its rights could not be asked for: "+brief(err), "")
 		case len(missing) > 0:

@@ -83,7 +83,7 @@ func rootCommand(o Options) *cobra.Command {
 	root := &cobra.Command{
 		Use:           "fairlead",
 		Version:       version.Get().Version,
-		Short:         "A Kubernetes operator for external services, restarts and chaos.",
+		Short:         "Shows and controls external services, restarts and chaos runs in a Kubernetes cluster.",
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: o.Program},
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -93,35 +93,33 @@ func rootCommand(o Options) *cobra.Command {
 
 		DisableFlagsInUseLine: true,
 	}
+	root.SetFlagErrorFunc(func(command *cobra.Command, err error) error { // of each command that has no other
+		return &exit{exitUnread, fmt.Errorf("%w; `%s --help` lists the flags", err, command.CommandPath())}
+	})
 	root.SetVersionTemplate(version.Get().String() + "\n")
 	root.SetOut(o.Output)
 	root.SetErr(o.Logs)
-	root.AddGroup(&cobra.Group{ID: groupCheck, Title: "Check manifests, objects and the installation:"},
-		&cobra.Group{ID: groupInspect, Title: "See and act:"},
-		&cobra.Group{ID: groupRun, Title: "Run:"})
-	for _, command := range []*cobra.Command{vetCommand(o), Convert(o), migrateCommand(o), checkCommand(o)} {
-		command.GroupID = groupCheck
-		root.AddCommand(command)
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .Runnable}}", "{{if and .Runnable (not .HasAvailableSubCommands)}}", 1))
+	cobra.EnableCommandSorting = false // those of a group are in the order of their use
+	for _, group := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Look", []*cobra.Command{statusCommand(o), whyCommand(o), whatIfCommand(o), uiCommand(o)}},
+		{"Act", requestCommands(o)},
+		{"Check", []*cobra.Command{checkCommand(o), vetCommand(o), Convert(o)}},
+		{"Move", []*cobra.Command{migrateCommand(o), publishCommand(o)}},
+		{"Run", append([]*cobra.Command{Manager(o)}, electing(o)...)},
+	} {
+		root.AddGroup(&cobra.Group{ID: group.title, Title: group.title + ":"})
+		for _, command := range group.commands {
+			command.GroupID = group.title
+			root.AddCommand(command)
+		}
 	}
-	inspecting := []*cobra.Command{statusCommand(o), whyCommand(o), whatIfCommand(o), uiCommand(o)}
-	for _, command := range append(append(inspecting, publishCommand(o)), requestCommands(o)...) {
-		command.GroupID = groupInspect
-		root.AddCommand(command)
-	}
-	for _, command := range append([]*cobra.Command{Manager(o)}, electing(o)...) {
-		command.GroupID = groupRun
-		root.AddCommand(command)
-	}
-	root.AddCommand(versionCommand())
+	root.AddCommand(optionsCommand(), versionCommand())
 	return root
 }
-
-// The groups of commands in help.
-const (
-	groupCheck   = "check"
-	groupInspect = "inspect"
-	groupRun     = "run"
-)
 
 // known refuses a word that is no command, and names the nearest ones.
 func known(o Options) cobra.PositionalArgs {
@@ -132,10 +130,18 @@ func known(o Options) cobra.PositionalArgs {
 		root.SuggestionsMinimumDistance = 2
 		text := fmt.Sprintf("unknown command %q", args[0])
 		if near := root.SuggestionsFor(args[0]); len(near) > 0 {
-			return fmt.Errorf("%s; did you mean %q?", text, strings.Join(near, `" or "`))
+			return &exit{exitUnread, fmt.Errorf("%s; did you mean %q?", text, strings.Join(near, `" or "`))}
 		}
-		return fmt.Errorf("%s; `%s --help` lists the commands", text, o.Program)
+		return &exit{exitUnread, fmt.Errorf("%s; `%s --help` lists the commands", text, o.Program)}
 	}
+}
+
+// noArgs refuses arguments.
+func noArgs(command *cobra.Command, args []string) error {
+	if err := cobra.NoArgs(command, args); err != nil {
+		return &exit{exitUnread, err}
+	}
+	return nil
 }
 
 // exit is an error of a command whose exit codes mean something. Without a cause it is a code alone,

@@ -7,6 +7,8 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -104,5 +106,21 @@ func TestVersionIsTextOrJSON(t *testing.T) {
 	}
 	if code, stdout, _ := runCommand(t, "version", "-o", "json"); code != 0 || !strings.Contains(stdout, `"platform"`) {
 		t.Errorf("exit code %d, %q", code, stdout)
+	}
+}
+
+func TestHelpBeginsWithASentenceAndGroupsTheCommandsByWhatTheyAreFor(t *testing.T) {
+	code, stdout, _ := runCommand(t, "--help")
+	words := regexp.MustCompile(`(?m)^(?:([A-Z]\w+):|  ([a-z-]+) .*)$`)
+	var got []string
+	for _, m := range words.FindAllStringSubmatch(stdout, -1) {
+		got = append(got, m[1]+m[2])
+	}
+	want := strings.Fields("Usage fairlead Look status why what-if ui Act restart retry suspend resume approve run fault failback drain Check check vet convert Move migrate publish")
+	if code != 0 || len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
+		t.Errorf("exit code %d, %q", code, got)
+	}
+	if !strings.HasPrefix(stdout, "Shows and controls") || !strings.Contains(stdout, "\nUsage:\n  fairlead [command]\n") || strings.Contains(stdout, "rotate-ca") {
+		t.Errorf("%s", stdout)
 	}
 }

@@ -29,10 +29,14 @@ func completeBy(command *cobra.Command, flag string, by cobra.CompletionFunc) {
 	_ = command.RegisterFlagCompletionFunc(flag, by)
 }
 
-// objects completes arguments KIND/NAME, as many as are wanted: kinds first, and after the slash the names that the cluster has.
-// Each of kinds may end with /NAME. What cannot be read completes to nothing, as a completion has no place for an error.
+// objects completes arguments TYPE/NAME or TYPE NAME, as many as are wanted: types first, and after the slash or the type the
+// names that the cluster has. Each of kinds may end with /NAME. What cannot be read completes to nothing, as a completion has no
+// place for an error.
 func (f *clusterFlags) objects(wanted int, kinds []string) cobra.CompletionFunc {
 	return func(command *cobra.Command, args []string, word string) ([]string, cobra.ShellCompDirective) {
+		if len(args) > 0 && !strings.Contains(args[0], "/") && len(args)-1 < wanted {
+			return f.names(command, args[0], "", args[1:], word, kinds), cobra.ShellCompDirectiveNoFileComp
+		}
 		if len(args) >= wanted {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -40,25 +44,29 @@ func (f *clusterFlags) objects(wanted int, kinds []string) cobra.CompletionFunc 
 		if !hasKind {
 			return beginnings(kinds, word), cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveNoSpace
 		}
-		kind, known := inspect.ParseKind(before)
-		if plain := strings.ToLower(kind); !known || !slices.Contains(kinds, plain) && !slices.Contains(kinds, plain+"/NAME") {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		reader, namespace, err := f.connect(command.Name())
-		if err != nil {
-			return nil, cobra.ShellCompDirectiveNoFileComp
-		}
-		ctx, cancel := context.WithTimeout(command.Context(), completeTimeout)
-		defer cancel()
-		names, _ := inspect.Names(ctx, reader, kind, namespace, name)
-		var found []string
-		for _, name := range names {
-			if argument := before + "/" + name; !slices.Contains(args, argument) {
-				found = append(found, argument)
-			}
-		}
-		return found, cobra.ShellCompDirectiveNoFileComp
+		return f.names(command, before, before+"/", args, name, kinds), cobra.ShellCompDirectiveNoFileComp
 	}
+}
+
+// names completes the name of an object of a type, with a prefix, to those that are not in args already.
+func (f *clusterFlags) names(command *cobra.Command, typed, prefix string, args []string, word string, kinds []string) (found []string) {
+	kind, known := inspect.ParseKind(typed)
+	if plain := strings.ToLower(kind); !known || !slices.Contains(kinds, plain) && !slices.Contains(kinds, plain+"/NAME") {
+		return nil
+	}
+	reader, namespace, err := f.connect(command.Name())
+	if err != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(command.Context(), completeTimeout)
+	defer cancel()
+	names, _ := inspect.Names(ctx, reader, kind, namespace, word)
+	for _, name := range names {
+		if !slices.Contains(args, prefix+name) {
+			found = append(found, prefix+name)
+		}
+	}
+	return found
 }
 
 // beginnings are the kinds that begin with a word, each with a slash.
@@ -86,7 +94,7 @@ func (f *clusterFlags) namespaces(command *cobra.Command, _ []string, word strin
 // endpoints completes --endpoint by the spec of the ExternalService that is the first argument.
 func (f *clusterFlags) endpoints(command *cobra.Command, args []string, _ string) (found []string, directive cobra.ShellCompDirective) {
 	directive = cobra.ShellCompDirectiveNoFileComp
-	if len(args) == 0 {
+	if args = withSlash(args); len(args) == 0 {
 		return nil, directive
 	}
 	reader, namespace, err := f.connect(command.Name())

@@ -56,14 +56,21 @@ func TestNamesOfObjectsAreCompletedFromTheCluster(t *testing.T) {
 			"spec": map[string]any{"endpoints": []any{map[string]any{"name": "primary"}, map[string]any{"name": "standby"}}}},
 	})
 	for line, want := range map[string][]string{
-		"restart ":                             {"rebootpolicy/"},
 		"retry ":                               {"rebootpolicy/", "chaospod/"},
+		"restart ":                             {"rebootpolicy/", "deployment/", "statefulset/", "daemonset/", "rollout/"},
+		"restart rbp ":                         {"api", "payments", "payments-eu"},
+		"restart rbp api ":                     nil,
+		"status rbp api ":                      {"payments", "payments-eu"},
+		"fault extsvc db ":                     {"BlackHole", "Drain", "FailOver"},
+		"drain extsvc db ":                     {"primary", "standby"},
+		"resume ":                              {"externalservice/", "rebootpolicy/", "chaospod/"},
+		"suspend rbp/pay":                      {"rbp/payments", "rbp/payments-eu"},
 		"why d":                                {"deployment/", "daemonset/"},
 		"restart rebootpolicy/":                {"rebootpolicy/api", "rebootpolicy/payments", "rebootpolicy/payments-eu"},
 		"restart rbp/pay":                      {"rbp/payments", "rbp/payments-eu"},
 		"restart rbp/api ":                     nil,
 		"restart -n billing rbp/":              {"rbp/ledger"},
-		"restart deployment/":                  nil,
+		"restart deployment/":                  {"deployment/web"},
 		"why deployment/w":                     {"deployment/web"},
 		"why chaospod/":                        nil, // forbidden
 		"status rbp/api rbp/":                  {"rbp/payments", "rbp/payments-eu"},
@@ -74,7 +81,7 @@ func TestNamesOfObjectsAreCompletedFromTheCluster(t *testing.T) {
 		"drain extsvc/db ":                     {"primary", "standby"},
 		"drain ":                               {"externalservice/"},
 		"rotate-ca ":                           nil,
-		"restart --dry-run ":                   {"none", "server"},
+		"restart --dry-run ":                   {"none", "client", "server"},
 	} {
 		args := append([]string{"__complete"}, strings.Split(line, " ")...)
 		t.Setenv("KUBECONFIG", kubeconfig)

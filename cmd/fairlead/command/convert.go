@@ -36,16 +36,15 @@ func Convert(o Options) *cobra.Command {
 		Short: "Convert manifests to another version of the API, without a cluster.",
 		Long: `Convert manifests to another version of the API, without a cluster, by the code of the webhook.
 
-Files may hold several documents and lists, in YAML or JSON; of a folder it is all .yaml, .yml and
-.json files below it. Documents without an object to convert pass through byte for byte. In the
-others, fields that both versions have keep their comments, their order and their quotes. A note names
-each comment that is lost, and what a cluster would refuse of a result.
+Files may hold several documents and lists, in YAML or JSON. Of a folder, the command reads all .yaml, .yml and .json
+files below it. Documents without an object to convert stay as they are, byte for byte. In the others, fields that
+both versions have keep their comments, their order and their quotes. A note names each comment that is lost, and what
+a cluster would reject in a result.
 
-Every field has one spelling at each version, so that nothing is lost: converting back gives the same
-object again.
+Every field has one spelling at each version, so nothing is lost: to convert back gives the same object again.
 
-The exit code is 0 where all is well, 1 where --check found something or an object could not be
-converted, and 2 for a wrong flag, and for an input that cannot be read or holds no document.`,
+Exit code 0: all is well. 1: --check found something, or an object cannot be converted. 2: an input cannot be read
+or holds no document, or the command line is wrong.`,
 		Example: strings.ReplaceAll(`  fairlead convert --to v1 shop.yaml
   kustomize build . | fairlead convert --to v1 - | kubectl apply -f -
   fairlead convert --to v1 --write manifests/
@@ -57,21 +56,20 @@ converted, and 2 for a wrong flag, and for an input that cannot be read or holds
 			options.Vet = vetted(command.Context())
 			conversion, err := convert.New(options)
 			if err != nil {
-				return &exit{2, err}
+				return &exit{exitUnread, err}
 			}
 			request.Paths, request.Stdin = paths, command.InOrStdin()
 			ctx, stop := untilSignal(command.Context())
 			defer stop()
 			switch err = conversion.Run(ctx, request); {
 			case errors.Is(err, convert.ErrInput):
-				return &exit{2, err}
+				return &exit{exitUnread, err}
 			case err != nil:
-				return &exit{1, err}
+				return &exit{exitFindings, err}
 			}
 			return nil
 		},
 	}
-	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &exit{2, err} })
 	flags := command.Flags()
 	versions := convert.Versions(kinds)
 	flags.StringVar(&options.To, "to", "", "Version to convert to: "+strings.Join(versions, " or ")+". Required.")

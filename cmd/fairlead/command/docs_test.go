@@ -96,12 +96,12 @@ func refused(line string) error {
 }
 
 func TestTheDocumentationCallsCommandsAndFlagsThatExist(t *testing.T) {
-	for _, wrong := range []string{"vet --clusters", "vett a.yaml", "convert --to", "manager --metric", "elect --lease=a -- b"} {
+	for _, wrong := range []string{"vet --lives", "vett a.yaml", "convert --to", "manager --metric", "elect --lease=a -- b"} {
 		if refused(wrong) == nil {
 			t.Errorf("%q passes: the search is broken", wrong)
 		}
 	}
-	if got := commandLines("`fairlead vet -o json a`\n```console\n$ helm template x | fairlead vet - >out # all\n$ kubectl fairlead vet \\\n  --cluster\n```\n"); !slices.Equal(got, []string{"vet -", "vet    --cluster", "vet -o json a"}) {
+	if got := commandLines("`fairlead vet -o json a`\n```console\n$ helm template x | fairlead vet - >out # all\n$ kubectl fairlead vet \\\n  --live\n```\n"); !slices.Equal(got, []string{"vet -", "vet    --live", "vet -o json a"}) {
 		t.Errorf("got %q: the search is broken", got)
 	}
 	found := 0
@@ -193,9 +193,32 @@ func TestTheReferenceListsEveryCommand(t *testing.T) {
 	var page bytes.Buffer
 	page.WriteString("# Command line\n\n`go test ./cmd/fairlead/command -run Reference -update` writes this page.\n\n" +
 		"As `kubectl-fairlead` in the search path, the same program is `kubectl fairlead`. Commands, values of flags, namespaces and the names of objects are " +
-		"completed ([how](../guides/convert.md#as-a-plugin-of-kubectl-with-completion)).\n")
+		"completed ([how](../guides/convert.md#as-a-plugin-of-kubectl-with-completion)). Objects are `TYPE/NAME` or `TYPE NAME`, as for kubectl.\n\n" +
+		"| exit code | meaning |\n| --- | --- |\n| 0 | The command did what you asked, and found nothing wrong. |\n" +
+		"| 1 | It found something wrong, or the request was refused or failed. |\n" +
+		"| 2 | It could not do it: something cannot be read, it timed out, or a command, flag or argument is wrong. |\n\n" +
+		"`elect` exits with the code of the command that it runs, and has its own codes for the rest.\n")
 	root := rootCommand(Options{}.withDefaults())
 	root.InitDefaultCompletionCmd()
+	ofKubectl := kubectlFlags()
+	table := func(set *pflag.FlagSet, isShown func(*pflag.Flag) bool) {
+		header := "\n| flag | default | |\n| --- | --- | --- |\n"
+		set.VisitAll(func(f *pflag.Flag) {
+			if f.Name == "help" || !isShown(f) {
+				return
+			}
+			name := "`--" + f.Name + "`"
+			if f.Shorthand != "" {
+				name = "`-" + f.Shorthand + "`, " + name
+			}
+			value := ""
+			if f.DefValue != "" && f.DefValue != "[]" {
+				value = "`" + f.DefValue + "`"
+			}
+			fmt.Fprintf(&page, "%s| %s | %s | %s |\n", header, name, value, strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(f.Usage))
+			header = ""
+		})
+	}
 	var write func(command *cobra.Command)
 	write = func(command *cobra.Command) {
 		for _, sub := range command.Commands() {
@@ -209,22 +232,15 @@ func TestTheReferenceListsEveryCommand(t *testing.T) {
 			if sub.Example != "" {
 				fmt.Fprintf(&page, "\n```text\n%s\n```\n", strings.TrimRight(sub.Example, "\n"))
 			}
-			if sub.LocalFlags().HasAvailableFlags() {
-				page.WriteString("\n| flag | default | |\n| --- | --- | --- |\n")
-				sub.LocalFlags().VisitAll(func(f *pflag.Flag) {
-					if f.Hidden || f.Name == "help" {
-						return
-					}
-					name := "`--" + f.Name + "`"
-					if f.Shorthand != "" {
-						name = "`-" + f.Shorthand + "`, " + name
-					}
-					value := ""
-					if f.DefValue != "" && f.DefValue != "[]" {
-						value = "`" + f.DefValue + "`"
-					}
-					fmt.Fprintf(&page, "| %s | %s | %s |\n", name, value, strings.NewReplacer("|", `\|`, "<", "&lt;", "\n", " ").Replace(f.Usage))
-				})
+			table(sub.LocalFlags(), func(f *pflag.Flag) bool {
+				usual := ofKubectl.Lookup(f.Name)
+				return !f.Hidden && (usual == nil || usual.Usage != f.Usage)
+			})
+			switch {
+			case sub.Name() == "options":
+				table(ofKubectl, func(*pflag.Flag) bool { return true })
+			case sub.LocalFlags().Lookup("request-timeout") != nil, sub.LocalFlags().Lookup("template") != nil:
+				page.WriteString("\nIt also takes the [flags of kubectl](#fairlead-options).\n")
 			}
 			write(sub)
 		}

@@ -42,20 +42,18 @@ func Elect(o Options) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "elect --lease-lock-name NAME [flags] -- COMMAND [ARGS...]",
 		Short: "Run any command only while holding a Lease.",
-		Long: `Run any command only while holding a Lease, so that of many started on many machines one
-runs at a time. When it ends by itself, the next one has its turn.
+		Long: `Run COMMAND only while holding a Lease. If you start it on many machines, one runs at a time. When it exits, the next
+one starts.
 
-The command has ended before another process can take the Lease: where it cannot be renewed, the command
-gets SIGTERM at the renew deadline and SIGKILL --grace later. SIGINT, SIGTERM, SIGHUP, SIGQUIT,
-SIGUSR1 and SIGUSR2 are passed on to it. Nothing of it is left running, also when this process is
-killed. The Lease is released when it has ended.
+COMMAND exits before another process can take the Lease. If the Lease cannot be renewed, COMMAND gets SIGTERM at the
+renew deadline and SIGKILL --grace later. It gets SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1 and SIGUSR2 that this
+process gets. Nothing of it stays running, even if this process is killed. The Lease is released when it exits.
 
-The exit code is the command's, or 128 and the number of the signal that ended it or the wait; 124
-where the Lease was lost, 125 for a fault of this command, 126 and 127 for a command that cannot be
-started or found.
+The exit code is that of COMMAND, or 128 and the number of the signal that ended it or the wait. 124: the Lease was
+lost. 125: elect failed, or its command line is wrong. 126, 127: COMMAND cannot be started or found.
 
-The command finds its Lease and a fencing token in its environment: FAIRLEAD_LEASE_NAMESPACE,
-FAIRLEAD_LEASE_NAME, FAIRLEAD_LEASE_HOLDER, FAIRLEAD_LEASE_TRANSITIONS, FAIRLEAD_FENCING_TOKEN.`,
+The environment of COMMAND has its Lease and a fencing token: FAIRLEAD_LEASE_NAMESPACE, FAIRLEAD_LEASE_NAME,
+FAIRLEAD_LEASE_HOLDER, FAIRLEAD_LEASE_TRANSITIONS, FAIRLEAD_FENCING_TOKEN.`,
 		Example: "  " + o.Program + " elect --lease-lock-name=importer -- /opt/shop/importer --follow",
 		Args: func(command *cobra.Command, args []string) error {
 			if f.guard || len(args) > 0 && command.ArgsLenAtDash() == 0 {

@@ -10,8 +10,8 @@ import (
 	"slices"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/version"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet/cluster"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/vet/files"
 )
@@ -21,46 +21,49 @@ type inputFlags struct {
 	clusterFlags
 	files, exclude   []string
 	recursive, empty bool
-	cluster, all     bool
+	live, all        bool
 }
 
 func newInputFlags() inputFlags { return inputFlags{recursive: true, all: true} }
 
 // declare gives a command the flags. The verb says what it does with what it reads.
-func (f *inputFlags) declare(command *cobra.Command, verb string) {
+func (f *inputFlags) declare(command *cobra.Command, verb string, o Options) {
 	set := command.Flags()
 	set.StringSliceVarP(&f.files, "filename", "f", nil, "Files, folders or - to "+verb+", in addition to the arguments.")
 	set.BoolVarP(&f.recursive, "recursive", "R", f.recursive, "Read folders with all folders below them.")
 	set.StringSliceVar(&f.exclude, "exclude", nil, "Patterns of files and folders not to read, such as testdata or charts/**/*.yaml.")
 	set.BoolVar(&f.empty, "allow-empty", f.empty, "Succeed when the input has no document.")
-	set.BoolVar(&f.cluster, "cluster", f.cluster, capital(verb)+" the objects of a cluster instead of files.")
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster. Empty: KUBECONFIG, ~/.kube/config, or the pod's service account. With --cluster.")
-	set.StringVar(&f.context, "context", "", "Context of the kubeconfig. Empty: the current one. With --cluster.")
-	set.StringVarP(&f.namespace, "namespace", "n", "", "Namespace to "+verb+". Empty: all. With --cluster.")
-	set.BoolVarP(&f.all, "all-namespaces", "A", f.all, capital(verb)+" all namespaces, as without --namespace. With --cluster.")
-	completeBy(command, "context", f.contexts)
+	set.BoolVar(&f.live, "live", f.live, capital(verb)+" the objects of a cluster instead of files.")
+	set.BoolVarP(&f.all, "all-namespaces", "A", f.all, capital(verb)+" all namespaces, as without --namespace. With --live.")
+	f.addCluster(command, o)
+	set.Lookup("namespace").Usage = "Namespace to " + verb + ". Empty: all. With --live."
 }
 
 func capital(word string) string { return string(word[0]-'a'+'A') + word[1:] }
 
 // complete refuses what does not go together.
 func (f *inputFlags) complete(command *cobra.Command, arguments []string) error {
-	if f.cluster {
+	if f.live {
 		if len(arguments) > 0 {
-			return errors.New("--cluster takes no files: run the command once for the cluster and once for the files")
+			return errors.New("--live takes no files: run the command once for the cluster and once for the files")
 		}
-		if f.namespace != "" && f.all && command.Flags().Changed("all-namespaces") {
+		if *f.Namespace != "" && f.all && command.Flags().Changed("all-namespaces") {
 			return errors.New("give --namespace or --all-namespaces, not both")
 		}
 		return nil
 	}
-	for _, name := range []string{"kubeconfig", "context", "namespace", "all-namespaces"} {
-		if command.Flags().Changed(name) {
-			return fmt.Errorf("--%s goes with --cluster", name)
+	var given string
+	_, of := newConfigFlags()
+	command.Flags().Visit(func(flag *pflag.Flag) {
+		if flag.Name == "all-namespaces" || of.Lookup(flag.Name) != nil {
+			given = flag.Name
 		}
-	}
-	if len(arguments) == 0 {
-		return errors.New("name a file, a folder, or - for the standard input, or give --cluster")
+	})
+	switch {
+	case given != "":
+		return fmt.Errorf("--%s goes with --live", given)
+	case len(arguments) == 0:
+		return errors.New("name a file, a folder, or - for the standard input, or give --live")
 	}
 	return nil
 }
@@ -90,16 +93,11 @@ func isFolder(name string) bool {
 
 // reach returns the cluster that the flags name, which is found as kubectl finds it. It sends nothing.
 func (f *inputFlags) reach(command string, disabled map[string]bool) (*cluster.Cluster, error) {
-	api, config, err := f.config()
+	api, _, err := f.config(command)
 	if err != nil {
 		return nil, err
 	}
-	api.UserAgent = "fairlead-" + command + "/" + version.Get().Version
-	name := f.context
-	if raw, err := config.RawConfig(); err == nil && name == "" {
-		name = raw.CurrentContext
-	}
-	c, err := cluster.New(cluster.Options{Config: api, Name: name, Namespace: f.namespace, Disabled: disabled})
+	c, err := cluster.New(cluster.Options{Config: api, Name: f.currentContext(), Namespace: *f.Namespace, Disabled: disabled})
 	if err != nil {
 		return nil, fmt.Errorf("reach the cluster: %w", err)
 	}

@@ -40,7 +40,7 @@ SIGTERM or SIGINT stops in order: reconcilers, the Lease, the webhooks after the
 signal ends the process at once. /statusz of the probe server shows the phases of the start.`,
 		Example: "  " + o.Program + " manager --config=fairlead.yaml\n" +
 			"  " + o.Program + " manager --set=namespaces=[shop] --set=webhook.drainDelay=0s --log-level=debug",
-		Args: cobra.NoArgs,
+		Args: noArgs,
 		RunE: func(command *cobra.Command, _ []string) error {
 			configuration, err := flags.Configuration()
 			if err != nil {
@@ -65,7 +65,7 @@ signal ends the process at once. /statusz of the probe server shows the phases o
 		},
 	}
 	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return fmt.Errorf("%w; `%s manager --help` lists the flags, and --set=FIELD=VALUE gives any other field", err, o.Program)
+		return &exit{exitUnread, fmt.Errorf("%w; `%s manager --help` lists the flags, and --set=FIELD=VALUE sets any other field", err, o.Program)}
 	})
 	command.Flags().SortFlags = false
 	command.Flags().AddFlagSet(flags.FlagSet)

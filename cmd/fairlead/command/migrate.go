@@ -29,16 +29,15 @@ type migrateFlags struct {
 
 func migrateCommand(o Options) *cobra.Command {
 	command := &cobra.Command{
-		Use:   "migrate PEER {FILE|FOLDER|-}... | migrate PEER --cluster",
+		Use:   "migrate PEER {FILE|FOLDER|-}... | migrate PEER --live",
 		Short: "Write Fairlead's objects for what another project does today.",
-		Long: `Write Fairlead's objects for what another project does today. Objects are read from manifests or, with
---cluster, from a cluster with the rights of this user, and nothing is written to either.
+		Long: `Write Fairlead's objects for what another project does today. The command reads objects from manifests or, with
+--live, from a cluster with your permissions. It writes to neither.
 
-The plan is printed to the standard error: what each object becomes, what differs, what could not be carried
-over, and the steps of the move. The objects are printed to the standard output as YAML, with comments that
-name what each came from. Nothing is dropped silently: where what cannot be carried over would widen what an
-object does, it is suspended. What is printed passes fairlead vet, and is the same for the same input, also
-where that holds what was printed before.`,
+The command prints the plan to the standard error: what each object becomes, what differs, what it cannot carry over,
+and the steps of the move. It prints the objects to the standard output as YAML, with comments that name their
+origin. It drops nothing silently. If a part that it cannot carry over would widen what an object does, it suspends
+the object. The output passes fairlead vet, and is the same for the same input, also if that holds an earlier output.`,
 		Args:                  known(o),
 		RunE:                  func(command *cobra.Command, _ []string) error { return command.Help() },
 		DisableFlagsInUseLine: true,
@@ -51,7 +50,7 @@ where that holds what was printed before.`,
 
 func migratePeerCommand(o Options, peer *migrate.Peer) *cobra.Command {
 	f := migrateFlags{inputFlags: newInputFlags()}
-	use := peer.Name + " {FILE|FOLDER|-}... | " + peer.Name + " --cluster"
+	use := peer.Name + " {FILE|FOLDER|-}... | " + peer.Name + " --live"
 	sentence := "Write " + plural(peer.Into) + " for " + peer.Title + "."
 	if peer.PerWorkload != nil {
 		sentence = "Write a " + peer.Into + " for " + peer.Title + "."
@@ -59,8 +58,8 @@ func migratePeerCommand(o Options, peer *migrate.Peer) *cobra.Command {
 	command := &cobra.Command{
 		Use:   use,
 		Short: sentence,
-		Long: sentence + "\n\n" + `The exit code is 0 where all of it was migrated, 1 where something cannot be, or with --strict was not carried
-over, and 2 where something could not be read or the command line is wrong.`,
+		Long: sentence + "\n\n" + `Exit code 0: everything is migrated. 1: something cannot be migrated or, with --strict, was not carried over. 2:
+something cannot be read, or the command line is wrong.`,
 		Example:               fmt.Sprintf("  %s migrate %s manifests/ > fairlead.yaml", o.Program, peer.Name),
 		DisableFlagsInUseLine: true,
 		RunE: func(command *cobra.Command, arguments []string) error {
@@ -71,10 +70,7 @@ over, and 2 where something could not be read or the command line is wrong.`,
 			return &exit{exitUnread, fmt.Errorf("migrate %s: %w", peer.Name, err)}
 		},
 	}
-	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return &exit{exitUnread, fmt.Errorf("%w; `%s migrate %s --help` lists the flags", err, o.Program, peer.Name)}
-	})
-	f.declare(command, "read")
+	f.declare(command, "read", o)
 	set := command.Flags()
 	set.BoolVar(&f.plan, "plan", false, "Print the plan alone, to the standard output.")
 	set.BoolVar(&f.strict, "strict", false, "Exit with 1 when something was not carried over.")
@@ -84,7 +80,7 @@ over, and 2 where something could not be read or the command line is wrong.`,
 	for _, flag := range peer.Flags {
 		switch flag {
 		case "name-suffix":
-			set.StringVar(&f.options.NameSuffix, flag, "", "Suffix of the names of the objects, such as -external, so that they can be made beside the old Services.")
+			set.StringVar(&f.options.NameSuffix, flag, "", "Suffix of the names of the objects, such as -external, to create them beside the old Services.")
 		case "pace":
 			set.StringVar((*string)(&f.options.Pace), flag, string(migrate.PaceReloader),
 				"How soon a change restarts workloads. One of: "+paces()+". With reloader, at once. "+
@@ -110,8 +106,8 @@ func (f *migrateFlags) run(command *cobra.Command, arguments []string, peer *mig
 	}
 	if f.perWorkload {
 		peer = peer.PerWorkload
-	} else if peer.PerWorkload != nil && f.namespace != "" {
-		f.options.Namespaces = []string{f.namespace}
+	} else if peer.PerWorkload != nil && *f.Namespace != "" {
+		f.options.Namespaces = []string{*f.Namespace}
 	}
 	var err error
 	if f.options.Pace != "" && !slices.Contains(migrate.Paces(), f.options.Pace) {
@@ -124,7 +120,7 @@ func (f *migrateFlags) run(command *cobra.Command, arguments []string, peer *mig
 	defer stop()
 	skipped := 0
 	var source migrate.Source = migrate.Files{Arguments: arguments, Options: f.inputFlags.options(command, &skipped)}
-	if f.cluster {
+	if f.live {
 		c, err := f.reach("migrate", nil)
 		if err != nil {
 			return err
@@ -132,7 +128,7 @@ func (f *migrateFlags) run(command *cobra.Command, arguments []string, peer *mig
 		source = migrate.Cluster{Cluster: c}
 	}
 	result, err := peer.Run(ctx, f.options, source)
-	if err == nil && !f.cluster {
+	if err == nil && !f.live {
 		err = f.emptyError(arguments, result.Documents, skipped)
 	}
 	if err != nil {

@@ -51,23 +51,26 @@ const patroniPort = 8008
 const memberInterval = 2 * time.Second
 
 // publishFlags are those of the command.
-type publishFlags struct{ name, namespace, check, path, patroni, redis, secret, format string }
+type publishFlags struct {
+	outputFlags
+	name, namespace, check, path, patroni, redis, secret string
+}
 
 func publishCommand(o Options) *cobra.Command {
-	f := publishFlags{check: checkTCP, format: inspectYAML}
+	f := publishFlags{check: checkTCP, outputFlags: newOutputFlags(inspectYAML, inspectJSON, inspectName)}
 	command := &cobra.Command{
 		Use:   "publish HOST:PORT...",
-		Short: "Print the manifest of an ExternalService for addresses outside.",
-		Long: `Print the manifest of an ExternalService for addresses outside. Nothing is sent anywhere: pipe it to
-kubectl apply, or put it into Git.
+		Short: "Print the manifest of an ExternalService for addresses outside the cluster.",
+		Long: `Print the manifest of an ExternalService for addresses outside the cluster. The command sends nothing: pipe the output
+to kubectl apply, or put it into Git.
 
-Each HOST is a DNS name or an address, and the first PORT is that of the Service. Of several, each is a
-standby of those before it, where --check is not none. What is printed passes fairlead vet.
+Each HOST is a DNS name or an address. The first PORT is that of the Service. Each further HOST is a standby of those
+before it, unless --check is none. The output passes fairlead vet.
 
---patroni and --redis name the members of one database, with the port of the last for all that have none.
-The member that is the primary by its own word is published, and failback is Manual.
+--patroni and --redis name the members of one database. Members without a port get the port of the last one. The
+ExternalService publishes the member that reports to be the primary, and failback is Manual.
 
-The exit code is 0 where it was printed, and 2 where the command line is wrong.`,
+Exit code 0: the manifest is printed. 2: the command line is wrong.`,
 		Example: strings.ReplaceAll(`  fairlead publish db.example.com:5432 | kubectl apply -f -
   fairlead publish 192.0.2.10:5432 192.0.2.20:5432 --name=billing-db -n shop
   fairlead publish api.example.com:443 --check=https --path=/healthz
@@ -81,9 +84,6 @@ The exit code is 0 where it was printed, and 2 where the command line is wrong.`
 		},
 		ValidArgsFunction: cobra.NoFileCompletions,
 	}
-	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return &exit{exitUnread, fmt.Errorf("%w; `%s publish --help` lists the flags", err, o.Program)}
-	})
 	set := command.Flags()
 	set.StringVar(&f.name, "name", "", "Name of the ExternalService and its Service. Empty: the first label of the first DNS name, with - for _.")
 	set.StringVarP(&f.namespace, "namespace", "n", "", "Namespace in the manifest. Empty: none, so that kubectl apply decides.")
@@ -92,9 +92,8 @@ The exit code is 0 where it was printed, and 2 where the command line is wrong.`
 	set.StringVar(&f.patroni, "patroni", "", "Members of PostgreSQL under Patroni, as HOST,HOST:PORT. Each is asked for /primary at its port 8008.")
 	set.StringVar(&f.redis, "redis", "", "Members of Redis, as HOST,HOST:PORT. Each is asked for its ROLE.")
 	set.StringVar(&f.secret, "redis-secret", "", "Secret with the key password, for AUTH before ROLE. Empty: no AUTH.")
-	set.StringVarP(&f.format, "output", "o", f.format, "Output format. One of: yaml, json.")
+	f.addOutput(command)
 	complete(command, "check", publishChecks...)
-	complete(command, "output", inspectYAML, inspectJSON)
 	return command
 }
 
@@ -118,8 +117,9 @@ func (f *publishFlags) run(command *cobra.Command, args []string) error {
 		return fmt.Errorf("--check %q: must be one of %s", f.check, strings.Join(publishChecks, ", "))
 	case f.path != "" && f.check != checkHTTP && f.check != checkHTTPS:
 		return fmt.Errorf("--path is for --check=http or https, and not for %s", f.check)
-	case f.format != inspectYAML && f.format != inspectJSON:
-		return fmt.Errorf("--output %q: must be yaml or json", f.format)
+	}
+	if err := f.checkOutput(); err != nil {
+		return err
 	}
 	service, err := f.service(args)
 	if err != nil {
@@ -132,11 +132,15 @@ func (f *publishFlags) run(command *cobra.Command, args []string) error {
 	if wrong := vetted(command.Context())(raw); len(wrong) > 0 {
 		return errors.New(strings.Join(wrong, "; "))
 	}
-	return f.write(command.OutOrStdout(), raw)
+	if f.format == inspectName {
+		_, err := fmt.Fprintf(command.OutOrStdout(), "%s/%s\n", inspect.NameOf(inspect.ExternalService), service.Name)
+		return err
+	}
+	return f.manifest(command.OutOrStdout(), raw)
 }
 
-// write writes the manifest without what an object has only once it is stored.
-func (f *publishFlags) write(to io.Writer, raw []byte) error {
+// manifest writes the manifest without what an object has only once it is stored.
+func (f *publishFlags) manifest(to io.Writer, raw []byte) error {
 	var fields map[string]any
 	if err := json.Unmarshal(raw, &fields); err != nil {
 		return err
@@ -145,7 +149,7 @@ func (f *publishFlags) write(to io.Writer, raw []byte) error {
 	if metadata, is := fields["metadata"].(map[string]any); is {
 		delete(metadata, "creationTimestamp")
 	}
-	return write(to, f.format, fields)
+	return f.write(to, fields)
 }
 
 // service returns the ExternalService of some HOST:PORT.

@@ -20,10 +20,11 @@ import (
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
 )
 
-// inspectWide is what --output of status may be besides.
-const inspectWide = "wide"
-
-var statusFormats = []string{inspectText, inspectWide, inspectJSON, inspectYAML}
+// inspectWide and inspectName are additional values of status's --output.
+const (
+	inspectWide = "wide"
+	inspectName = "name"
+)
 
 // statusFlags are those of the command.
 type statusFlags struct {
@@ -34,25 +35,25 @@ type statusFlags struct {
 }
 
 func statusCommand(o Options) *cobra.Command {
-	f := statusFlags{inspectFlags: inspectFlags{format: inspectText, timeout: time.Minute}}
+	f := statusFlags{inspectFlags: newInspectFlags(inspectText, inspectWide, inspectName, inspectJSON, inspectYAML)}
 	command := &cobra.Command{
-		Use:   "status [KIND/NAME...]",
-		Short: "Show the objects of Fairlead and their health as a tree.",
-		Long: `Show the objects of Fairlead and their health as a tree: below each ExternalService what depends on it,
-below each RebootPolicy and ChaosPod the workloads that it acts on. A ClusterRebootPolicy is
-shown in the namespaces that have its policy or refuse it, with how many these are. With KIND/NAME, show the trees of these
-objects; a workload shows what it needs and what acts on it.
+		Use:   "status [TYPE/NAME...]",
+		Short: "Show the resources of Fairlead and their health as a tree.",
+		Long: `Show the resources of Fairlead and their health as a tree. Below each ExternalService: what depends on it. Below each
+RebootPolicy and ChaosPod: the workloads that it acts on. A ClusterRebootPolicy shows the namespaces that have its
+policy or reject it, with their number. With TYPE/NAME, show the trees of these objects. A workload shows what it
+needs and what acts on it.
 
-An object is Failed, Unknown, Degraded, Waiting, Progressing, Suspended or Healthy, and the reason is beside
-it; why explains it. Unknown is also what no operator has observed, and what could not be read.
+An object is Failed, Unknown, Degraded, Waiting, Progressing, Suspended or Healthy, with the reason. The command why
+explains it. An object is also Unknown if no operator has observed it, or if you cannot read it.
 
-Each kind is listed once, with the rights of this user, and nothing is written. What could not be read is
-named. With --watch, each kind is watched as well, and a line with its time tells each change.
+The command lists each kind once, with your permissions, and writes nothing. It reports what you cannot read. With
+--watch, it also watches each kind, and prints a line with the time for each change.
 
 If no replica of the operator leads, status says so first, and objects are Unknown.
 
-The exit code is 0 where nothing that is shown has failed or --watch was interrupted, 1 where something has or no replica
-leads, and 2 where something could not be read or the command line is wrong.`,
+Exit code 0: nothing that is shown failed, or you interrupted --watch. 1: something failed, or no replica leads.
+2: something cannot be read, or the command line is wrong.`,
 		Example: strings.ReplaceAll(`  fairlead status -n shop
   fairlead status -A -o wide
   fairlead status externalservice/billing-db deployment/api -n shop
@@ -65,17 +66,15 @@ leads, and 2 where something could not be read or the command line is wrong.`,
 	f.add(command, o)
 	addOperatorNamespace(command, &f.operatorNamespace)
 	set := command.Flags()
-	set.Lookup("output").Usage = "Output format. One of: " + strings.Join(statusFormats, ", ") + "."
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Show all namespaces.")
-	set.StringVarP(&f.selector, "selector", "l", "", "Labels that an ExternalService, RebootPolicy or ChaosPod must have to be shown with its tree, such as team=payments.")
-	set.BoolVarP(&f.watch, "watch", "w", false, "After the tree, show each change, until it is interrupted.")
-	complete(command, "output", statusFormats...)
+	set.StringVarP(&f.selector, "selector", "l", "", "Show only the trees of objects with these labels, such as team=payments.")
+	set.BoolVarP(&f.watch, "watch", "w", false, "After the tree, show each change, until you interrupt the command.")
 	return command
 }
 
 // run shows what the flags select.
 func (f *statusFlags) run(parent context.Context, arguments []string, to io.Writer) error {
-	if err := f.check(statusFormats...); err != nil {
+	if err := f.check(); err != nil {
 		return err
 	}
 	selector, err := labels.Parse(f.selector)
@@ -83,7 +82,7 @@ func (f *statusFlags) run(parent context.Context, arguments []string, to io.Writ
 	case err != nil:
 		return fmt.Errorf("--selector %q: %w", f.selector, err)
 	case f.watch && f.format != inspectText && f.format != inspectWide:
-		return fmt.Errorf("--watch shows lines, and not %s: leave out -o, or --watch", f.format)
+		return fmt.Errorf("--watch prints lines, not %s: leave out -o or --watch", f.format)
 	case len(arguments) > 0 && (f.allNamespaces || f.selector != ""):
 		return errors.New("name objects, or select them with --all-namespaces and --selector, not both")
 	}
@@ -92,7 +91,7 @@ func (f *statusFlags) run(parent context.Context, arguments []string, to io.Writ
 		return err
 	}
 	var keys []inspect.Key
-	for _, argument := range arguments {
+	for _, argument := range eachWithSlash(arguments) {
 		key, err := inspect.ParseKey(argument, namespace)
 		if err != nil {
 			return err
@@ -124,7 +123,7 @@ func (f *statusFlags) run(parent context.Context, arguments []string, to io.Writ
 	if err != nil {
 		return err
 	}
-	if err := f.write(status, to); err != nil {
+	if err := f.show(status, namespace, to); err != nil {
 		return err
 	}
 	switch {
@@ -136,18 +135,28 @@ func (f *statusFlags) run(parent context.Context, arguments []string, to io.Writ
 	return nil
 }
 
-// write writes what was found.
-func (f *statusFlags) write(status *inspect.Status, to io.Writer) (err error) {
+// show writes what was found in a namespace, or in all for an empty one.
+func (f *statusFlags) show(status *inspect.Status, namespace string, to io.Writer) (err error) {
 	switch f.format {
 	case inspectText, inspectWide:
 		if len(status.Trees) == 0 && !inspect.HasErrors(status.Unread) {
-			_, err = fmt.Fprintln(to, "There is no object of Fairlead here.")
+			where := fmt.Sprintf("namespace %q", namespace)
+			if namespace == metav1.NamespaceAll {
+				where = "any namespace"
+			}
+			_, err = fmt.Fprintf(to, "No Fairlead resources found in %s.\n", where)
 		}
 		if err == nil {
 			err = printable(to, func(to io.Writer) error { return status.WriteText(to, f.allNamespaces, f.format == inspectWide) })
 		}
+	case inspectName:
+		for i := range status.Trees {
+			if b := &status.Trees[i]; err == nil {
+				_, err = fmt.Fprintf(to, "%s/%s\n", inspect.NameOf(b.Kind), b.Name)
+			}
+		}
 	default:
-		err = write(to, f.format, status)
+		err = f.write(to, status)
 	}
 	return err
 }

@@ -44,7 +44,7 @@ func (f *statusFlags) follow(
 	if err != nil {
 		return err
 	}
-	if err := f.write(status, to); err != nil {
+	if err := f.show(status, namespace, to); err != nil {
 		return err
 	}
 	for shown := linesOf(status, f.allNamespaces); ; {

@@ -33,16 +33,16 @@ func uiCommand(o Options) *cobra.Command {
 	f := uiFlags{}
 	command := &cobra.Command{
 		Use:   "ui",
-		Short: "Serve pages about the objects of Fairlead to this machine.",
-		Long: `Serve pages about the objects of Fairlead to this machine, until it is interrupted: objects as a tree and as a graph, why
-one is as it is, and what happened. Open the address that is printed; the token in it is new each time, and
-who has it sees what this user sees.
+		Short: "Serve pages about the resources of Fairlead to this machine.",
+		Long: `Serve pages about the resources of Fairlead to this machine, until you interrupt it: objects as a tree and as a graph,
+why each is as it is, and what happened. Open the address that the command prints. The token in it is new each time,
+and gives a reader what you can see.
 
-Each kind is listed once and watched, with the rights of this user, and nothing is written or installed. What could not
-be read is named on each page, and is never healthy.
+The command lists each kind once and watches it, with your permissions. It writes and installs nothing. Each page
+reports what you cannot read.
 
-The exit code is 0 where it was interrupted, and 2 where the API server does not answer at first, the port is taken or the
-command line is wrong.`,
+Exit code 0: you interrupted it. 2: the API server does not answer at first, the port is in use, or the command line
+is wrong.`,
 		Example: strings.ReplaceAll(`  fairlead ui -n shop
   fairlead ui -A --port=8088`, "fairlead ui", o.Program+" ui"),
 		Args: func(_ *cobra.Command, args []string) error {
@@ -57,7 +57,7 @@ command line is wrong.`,
 	f.addCluster(command, o)
 	set := command.Flags()
 	set.BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Show all namespaces.")
-	set.IntVar(&f.port, "port", 0, "Port to listen on, at 127.0.0.1. 0: one that is free.")
+	set.IntVar(&f.port, "port", 0, "Port to listen on, at 127.0.0.1. 0: any free port.")
 	addOperatorNamespace(command, &f.operatorNamespace)
 	return command
 }
@@ -73,18 +73,12 @@ func (f *uiFlags) run(command *cobra.Command) error {
 	if f.allNamespaces {
 		namespace = metav1.NamespaceAll
 	}
-	cluster := f.context
-	if cluster == "" {
-		if raw, err := f.rules().Load(); err == nil {
-			cluster = raw.CurrentContext
-		}
-	}
 	ctx, stop := signal.NotifyContext(command.Context(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
 	memory.SetGCPercent(uiGarbage)
 	go memory.ReleaseWhenIdle(clock.RealClock{})(ctx) //nolint:errcheck // it has none
 	server := ui.NewServer(ui.Options{
-		From: reader, Cluster: cluster, Namespace: namespace, OperatorNamespace: f.operatorNamespace, Port: f.port,
+		From: reader, Cluster: f.currentContext(), Namespace: namespace, OperatorNamespace: f.operatorNamespace, Port: f.port,
 	})
 	return server.Run(ctx, func(address string) {
 		_, _ = fmt.Fprintf(command.OutOrStdout(), "Open %s\nEnd with Ctrl-C.\n", address)

@@ -4,7 +4,6 @@
 package command
 
 import (
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -13,27 +12,22 @@ import (
 )
 
 func versionCommand() *cobra.Command {
-	var output string
+	f := newOutputFlags(inspectText, inspectJSON, inspectYAML)
 	command := &cobra.Command{
 		Use:   "version",
-		Short: "Print the version of this binary.",
-		Args:  cobra.NoArgs,
-		RunE: func(command *cobra.Command, _ []string) error {
-			info := version.Get()
-			switch output {
-			case "text":
-				_, err := fmt.Fprintln(command.OutOrStdout(), info)
+		Short: "Print the version of this program.",
+		Args:  noArgs,
+		RunE: unread(func(command *cobra.Command, _ []string) error {
+			if err := f.checkOutput(); err != nil {
 				return err
-			case "json":
-				encoder := json.NewEncoder(command.OutOrStdout())
-				encoder.SetIndent("", "  ")
-				return encoder.Encode(info)
-			default:
-				return fmt.Errorf("--output %q: must be text or json", output)
 			}
-		},
+			if f.format == inspectText {
+				_, err := fmt.Fprintln(command.OutOrStdout(), version.Get())
+				return err
+			}
+			return f.write(command.OutOrStdout(), version.Get())
+		}),
 	}
-	command.Flags().StringVarP(&output, "output", "o", "text", "Output format. One of: text, json.")
-	complete(command, "output", "text", "json")
+	f.addOutput(command)
 	return command
 }

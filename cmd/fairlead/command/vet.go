@@ -36,30 +36,28 @@ type vetFlags struct {
 func vetCommand(o Options) *cobra.Command {
 	f := vetFlags{inputFlags: newInputFlags(), format: report.Text, program: o.Program}
 	command := &cobra.Command{
-		Use:   "vet FILE|FOLDER|-... | vet --cluster",
+		Use:   "vet FILE|FOLDER|-... | vet --live",
 		Short: "Check manifests of Fairlead's kinds without a cluster, or the objects of one.",
-		Long: `Check manifests of Fairlead's kinds without a cluster, by the rules that a cluster would apply: the
-schema and CEL of the definitions, the defaults and rules of the webhooks, and the conversion to every
-served version and back; and the operator's configuration, in a file or a ConfigMap. Nothing is sent
-anywhere, and no file is changed.
+		Long: `Check manifests of Fairlead's kinds without a cluster, by the rules of a cluster: the schema and CEL of the
+definitions, the defaults and rules of the webhooks, and the conversion to every served version and back. Also checks
+the operator's configuration, in a file or a ConfigMap. The command sends nothing and changes no file.
 
-Files, folders (every *.yaml, *.yml and *.json in them) and "-", the standard input, may hold several
-documents, lists, and other kinds, which are skipped. So are patches that a kustomization.yaml names,
-templates of a Helm chart, and documents that begin with the comment "# fairlead:ignore". An empty
-standard input is an error, since the command in front of the pipe may have failed.
+Files, folders (every *.yaml, *.yml and *.json in them) and "-", the standard input, may hold several documents and
+lists. The command skips other kinds, patches that a kustomization.yaml names, templates of a Helm chart, and documents
+that begin with the comment "# fairlead:ignore". An empty standard input is an error, since the command in front of the
+pipe may have failed.
 
-With --cluster the objects of a cluster are checked in the same way, and that each can be read at every
-served version. The operator need not run. It takes the right to get and list Fairlead's kinds and to
-get their definitions, and nothing is written.
+With --live, checks the objects of a cluster in the same way, and that each can be read at every served version. The
+operator need not run. You need the permissions to get and list Fairlead's kinds, and to get their definitions. The
+command writes nothing.
 
-The exit code is 0 where nothing is wrong, 1 where something is, and 2 where something could not be
-read or the command line is wrong.`,
+Exit code 0: nothing is wrong. 1: something is wrong. 2: something cannot be read, or the command line is wrong.`,
 		Example: strings.ReplaceAll(`  fairlead vet deploy/
   helm template . | fairlead vet -
   kubectl kustomize overlays/production | fairlead vet -
   fairlead vet --warnings-as-errors -o sarif deploy/ > fairlead.sarif
   fairlead vet --disable=FL1502 --exclude=testdata .
-  fairlead vet --cluster --context=production`, "fairlead vet", o.Program+" vet"),
+  fairlead vet --live --context=production`, "fairlead vet", o.Program+" vet"),
 		RunE: func(command *cobra.Command, arguments []string) error {
 			arguments = append(arguments, f.files...)
 			if err := f.complete(command, arguments); err != nil {
@@ -75,7 +73,7 @@ read or the command line is wrong.`,
 				debug.SetGCPercent(400) // the process is short, and a third of its time would go into collecting
 			}
 			check := f.checkFiles
-			if f.cluster {
+			if f.live {
 				check = f.checkCluster
 			}
 			summary, unread := check(command, arguments, write.Object)
@@ -91,10 +89,7 @@ read or the command line is wrong.`,
 			return nil
 		},
 	}
-	command.SetFlagErrorFunc(func(_ *cobra.Command, err error) error {
-		return &exit{exitUnread, fmt.Errorf("%w; `%s vet --help` lists the flags", err, o.Program)}
-	})
-	f.declare(command)
+	f.declare(command, o)
 	complete(command, "output", report.Text, report.JSON, report.SARIF, report.JUnit)
 	completeBy(command, "disable", func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var ids []string
@@ -106,8 +101,8 @@ read or the command line is wrong.`,
 	return command
 }
 
-func (f *vetFlags) declare(command *cobra.Command) {
-	f.inputFlags.declare(command, "check")
+func (f *vetFlags) declare(command *cobra.Command, o Options) {
+	f.inputFlags.declare(command, "check", o)
 	set := command.Flags()
 	set.StringVarP(&f.format, "output", "o", f.format, "Output format. One of: text, json, sarif, junit.")
 	set.StringSliceVar(&f.disable, "disable", nil, "Rules not to report, by id or word, such as FL1502 or duplicate-object. "+vet.Pages+" lists them.")

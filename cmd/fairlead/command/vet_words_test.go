@@ -214,7 +214,7 @@ func TestVetPassesOverPatchesTemplatesAndWhatIsExcluded(t *testing.T) {
 func TestVetOfAClusterWithoutAKubeconfigSaysWhereItLooked(t *testing.T) {
 	t.Setenv("KUBECONFIG", filepath.Join(t.TempDir(), "none"))
 	t.Setenv("KUBERNETES_SERVICE_HOST", "")
-	code, stdout, stderr := runCommand(t, "vet", "--cluster")
+	code, stdout, stderr := runCommand(t, "vet", "--live")
 	if code != 2 || stdout != "" || !strings.Contains(stderr, "there is no kubeconfig") || strings.Contains(stderr, "KUBERNETES_MASTER") {
 		t.Errorf("code %d\n%s\n%s", code, stdout, stderr)
 	}
@@ -236,15 +236,15 @@ func TestCommandLinesAreHelpedWith(t *testing.T) {
 		code int
 		want []string
 	}{
-		"a slip":               {[]string{"versoin"}, 1, []string{"kubectl fairlead: unknown command \"versoin\"; did you mean \"version\"?\n"}}, //nolint:misspell // on purpose
+		"a slip":               {[]string{"versoin"}, 2, []string{"kubectl fairlead: unknown command \"versoin\"; did you mean \"version\"?\n"}}, //nolint:misspell // on purpose
 		"--version":            {[]string{"--version"}, 0, []string{"fairlead "}},
-		"groups":               {[]string{"--help"}, 0, []string{"Check manifests, objects and the installation:", "Run:", "kubectl fairlead [command]"}},
+		"groups":               {[]string{"--help"}, 0, []string{"Look:", "Act:", "Check:", "Move:", "Run:", "kubectl fairlead [command]"}},
 		"examples as a plugin": {[]string{"vet", "--help"}, 0, []string{"  kubectl fairlead vet deploy/"}},
 		"a flag as a plugin":   {[]string{"vet", "--fix"}, 2, []string{"kubectl fairlead: ", "`kubectl fairlead vet --help`"}},
 		"formats":              {[]string{"__complete", "vet", "-o", ""}, 0, []string{"text\njson\nsarif\njunit\n"}},
 		"rules":                {[]string{"__complete", "vet", "--disable", ""}, 0, []string{"FL1502\t"}},
-		"contexts":             {[]string{"__complete", "vet", "--cluster", "--context", ""}, 0, []string{"production\nstaging\n"}},
-		"formats of version":   {[]string{"__complete", "version", "-o", ""}, 0, []string{"text\njson\n"}},
+		"contexts":             {[]string{"__complete", "vet", "--live", "--context", ""}, 0, []string{"production\nstaging\n"}},
+		"formats of version":   {[]string{"__complete", "version", "-o", ""}, 0, []string{"text\njson\nyaml\n"}},
 		"levels":               {[]string{"__complete", "manager", "--log-level", ""}, 0, []string{"error\ninfo\ndebug\n"}},
 		"fields":               {[]string{"__complete", "manager", "--set", "webhook.tls."}, 0, []string{"webhook.tls.minVersion=VersionTLS12\nwebhook.tls.minVersion=VersionTLS13\nwebhook.tls.cipherSuites=\n"}},
 	} {

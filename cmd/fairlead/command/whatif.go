@@ -21,65 +21,60 @@ import (
 // inspectMarkdown is a comment for a pull request.
 const inspectMarkdown = "markdown"
 
-var whatIfFormats = []string{inspectText, inspectJSON, inspectYAML, inspectMarkdown}
-
 // whatIfFlags are those of the command.
 type whatIfFlags struct {
 	inspectFlags
 	files, keys, exclude []string
-	operatorNamespace    string
 }
 
 func whatIfCommand(o Options) *cobra.Command {
-	f := whatIfFlags{inspectFlags: inspectFlags{format: inspectText, timeout: time.Minute}}
+	f := whatIfFlags{inspectFlags: newInspectFlags(inspectText, inspectJSON, inspectYAML, inspectMarkdown)}
 	command := &cobra.Command{
-		Use:   "what-if {SECRET|CONFIGMAP|SECRETPROVIDERCLASS}/NAME | what-if -f FILE|FOLDER|-...",
-		Short: "Foresee which workloads restart if a source changes, or if manifests are applied.",
-		Long: `Foresee which workloads restart if a ConfigMap or Secret changes, if the secrets that pods mount by a
-SecretProviderClass are rotated, or if manifests are applied: by which policy and trigger, in which order and
-window, and all that holds them now. The code of the operator decides it, from what this user may read, and
-nothing is written.
+		Use:   "what-if {secret|configmap|secretproviderclass}/NAME | what-if -f FILE|FOLDER|-...",
+		Short: "Predict which workloads restart if a Secret or ConfigMap changes, or if you apply manifests.",
+		Long: `Predict which workloads restart if a ConfigMap or Secret changes, if the secrets that pods mount by a
+SecretProviderClass are rotated, or if you apply manifests. For each restart, lists the policy and trigger, the order,
+the window, and everything that blocks it now. The code of the operator decides, from what you can read. The command
+writes nothing.
 
-With KIND/NAME, all keys are assumed to change, or those of --key. With -f, the rendered manifests of a pull
-request are compared with what is live: the keys that differ are named, a key that a manifest does not have counts
-as removed, and RebootPolicies and workloads count as the manifests have them. A ClusterRebootPolicy counts by the
-policies that its controller would make of it, for which all namespaces are read. Values are never shown.
+With TYPE/NAME, all keys change, or those of --key. With -f, the command compares the rendered manifests of a pull
+request with the cluster, and lists the keys that differ. A key that is not in a manifest counts as removed.
+RebootPolicies and workloads count as the manifests have them. A ClusterRebootPolicy counts by the policies that its
+controller would create, which takes reading all namespaces. Values are never shown.
 
-What could not be read is named, and a source that could not be read counts as changed. A note says what is not
-considered.
+The command reports what you cannot read, and assumes that a source that you cannot read changes. Notes list what it
+does not consider.
 
-The exit code is 0 where it was foreseen, also where nothing restarts, and 2 where something could not be read or
-the command line is wrong.`,
+Exit code 0: the command has a prediction, also if nothing restarts. 2: something cannot be read, or the command
+line is wrong.`,
 		Example: strings.ReplaceAll(`  fairlead what-if secret/db-login -n shop
   fairlead what-if secret/db-login --key=password -n shop -o json
   kustomize build overlays/production | fairlead what-if -f - -o markdown`, "fairlead what-if", o.Program+" what-if"),
 		DisableFlagsInUseLine: true,
-		RunE:                  unread(func(command *cobra.Command, args []string) error { return f.run(command, args, o) }),
+		RunE:                  unread(func(command *cobra.Command, args []string) error { return f.run(command, withSlash(args), o) }),
 	}
 	command.ValidArgsFunction = f.objects(1, inspect.SourceNames())
 	f.add(command, o)
 	set := command.Flags()
-	set.Lookup("output").Usage = "Output format. One of: " + strings.Join(whatIfFormats, ", ") + "."
 	set.Lookup("namespace").Usage = "Namespace of the source, and of manifests that name none. Empty: that of the context."
 	set.StringSliceVarP(&f.files, "filename", "f", nil, "Files, folders or - with rendered manifests.")
 	set.StringSliceVar(&f.exclude, "exclude", nil, "Patterns of files and folders not to read, such as testdata or charts/**/*.yaml. With --filename.")
 	set.StringSliceVar(&f.keys, "key", nil, "Keys that change. Empty: all. Without --filename.")
 	addOperatorNamespace(command, &f.operatorNamespace)
-	complete(command, "output", whatIfFormats...)
 	return command
 }
 
 // run foresees what the flags name.
 func (f *whatIfFlags) run(command *cobra.Command, args []string, o Options) error {
-	switch err := f.check(whatIfFormats...); {
+	switch err := f.check(); {
 	case err != nil:
 		return err
 	case len(args) > 0 && len(f.files) > 0:
 		return errors.New("name a ConfigMap, Secret or SecretProviderClass, or give manifests with -f, not both")
 	case len(args) == 0 && len(f.files) == 0, len(args) > 1:
-		return fmt.Errorf("name one ConfigMap, Secret or SecretProviderClass as KIND/NAME, or give manifests with -f; `%s what-if --help` has examples", o.Program)
+		return fmt.Errorf("name one ConfigMap, Secret or SecretProviderClass as TYPE/NAME, or give manifests with -f; `%s what-if --help` has examples", o.Program)
 	case len(f.files) > 0 && len(f.keys) > 0:
-		return errors.New("--key goes with KIND/NAME: of manifests, the keys that differ are found")
+		return errors.New("--key goes with TYPE/NAME: with -f, the command finds the keys that differ")
 	case len(args) > 0 && len(f.exclude) > 0:
 		return errors.New("--exclude goes with --filename")
 	}
@@ -114,7 +109,7 @@ func (f *whatIfFlags) run(command *cobra.Command, args []string, o Options) erro
 	case inspectMarkdown:
 		err = found.WriteMarkdown(command.OutOrStdout(), options.Now)
 	default:
-		err = write(command.OutOrStdout(), f.format, found)
+		err = f.write(command.OutOrStdout(), found)
 	}
 	if err == nil && inspect.HasErrors(found.Unread) {
 		return &exit{exitUnread, nil}

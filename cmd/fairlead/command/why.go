@@ -5,7 +5,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -17,11 +16,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"k8s.io/utils/clock"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
-	"github.com/fairlead-dev/fairlead/cmd/fairlead/version"
 )
 
 // What --output of the commands that inspect may be.
@@ -34,43 +30,57 @@ const (
 // inspectFlags are those of the commands that inspect.
 type inspectFlags struct {
 	clusterFlags
-	format            string
+	outputFlags
 	timeout           time.Duration
 	operatorNamespace string
 }
 
+// newInspectFlags returns flags with these formats, the first of which is the default.
+func newInspectFlags(formats ...string) inspectFlags {
+	return inspectFlags{outputFlags: newOutputFlags(formats...), timeout: time.Minute}
+}
+
+// whyFlags are those of the command.
+type whyFlags struct {
+	inspectFlags
+	allNamespaces bool
+}
+
 func whyCommand(o Options) *cobra.Command {
-	f := inspectFlags{format: inspectText, timeout: time.Minute}
+	f := whyFlags{inspectFlags: newInspectFlags(inspectText, inspectJSON, inspectYAML)}
 	command := &cobra.Command{
-		Use:   "why KIND/NAME",
-		Short: "Explain why an object is as it is.",
-		Long: `Explain why an object is as it is: what has changed and when, what it waits for and until when, what
-happens then, what to do, and which request would override it. KIND is externalservice, rebootpolicy,
-clusterrebootpolicy, chaospod, deployment, statefulset, daemonset or rollout. Of an ExternalService it tells of each address by which check
-it is judged, since when, and why it takes no traffic. Of what it waits for, the reasons follow.
+		Use:   "why TYPE/NAME",
+		Short: "Explain the state of an object, or what restarts a workload.",
+		Long: `Explain the state of an object: what changed and when, what it waits for and until when, what happens then,
+what to do, and which request overrides it.
 
-Each kind that may be named is listed once in the namespace, with the rights of this user, and nothing is
-written. What could not be read is named.
+TYPE is one of:
+  ` + strings.Join(inspect.ExplainedNames(), "\n  ") + `
 
-The exit code is 0 where the object was explained, and 2 where it, or something beside it, could not be
-read, or the command line is wrong.`,
+For an ExternalService, lists each address with its last check and why it receives no traffic. For a pending
+restart, lists what blocks it. For a Secret or ConfigMap, lists the workloads that read it, what restarts each
+of them and what that waits for. For a Pod, lists what it reads that is newer than the pod. No values are read.
+
+The command reads each type that it needs once, with your permissions, and writes nothing. It reports what you
+cannot read, with the permission you need. If no replica of the operator leads, it says so first.
+
+Exit code 0: the object is explained. 2: the object or a related one cannot be read, or the command line is wrong.`,
 		Example: strings.ReplaceAll(`  fairlead why rebootpolicy/payments -n shop
-  fairlead why externalservice/billing-db -n shop
+  fairlead why externalservice billing-db -n shop
+  fairlead why secret/db-login -A
+  fairlead why pod/web-5d4f8c7b9-x2x7k
   fairlead why deployment/api -o json`, "fairlead why", o.Program+" why"),
-		Args: func(command *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return &exit{exitUnread, fmt.Errorf("why: name one object as KIND/NAME; `%s why --help` has examples", o.Program)}
-			}
-			return nil
-		},
 		RunE: unread(func(command *cobra.Command, args []string) error {
+			if args = withSlash(args); len(args) != 1 {
+				return fmt.Errorf("name one object as TYPE/NAME or TYPE NAME; `%s why --help` has examples", o.Program)
+			}
 			return f.why(command.Context(), args[0], command.OutOrStdout())
 		}),
 	}
-	command.ValidArgsFunction = f.objects(1, inspect.KindNames())
+	command.ValidArgsFunction = f.objects(1, inspect.ExplainedNames())
 	f.add(command, o)
 	addOperatorNamespace(command, &f.operatorNamespace)
-	complete(command, "output", inspectText, inspectJSON, inspectYAML)
+	command.Flags().BoolVarP(&f.allNamespaces, "all-namespaces", "A", false, "Explain the objects with this name in all namespaces.")
 	return command
 }
 
@@ -88,107 +98,80 @@ func unread(run func(*cobra.Command, []string) error) func(*cobra.Command, []str
 // add gives a command the flags.
 func (f *inspectFlags) add(command *cobra.Command, o Options) {
 	f.addCluster(command, o)
-	set := command.Flags()
-	set.StringVarP(&f.format, "output", "o", f.format, "Output format. One of: text, json, yaml.")
-	set.DurationVar(&f.timeout, "timeout", f.timeout, "How long the API server may take.")
+	f.addOutput(command)
+	command.Flags().DurationVar(&f.timeout, "timeout", f.timeout, "How long the command may take.")
 }
 
-// addCluster gives a command the flags that name a cluster and a namespace.
-func (f *clusterFlags) addCluster(command *cobra.Command, o Options) {
-	command.SetFlagErrorFunc(func(command *cobra.Command, err error) error {
-		return &exit{exitUnread, fmt.Errorf("%w; `%s %s --help` lists the flags", err, o.Program, command.Name())}
-	})
-	set := command.Flags()
-	set.StringVar(&f.kubeconfig, "kubeconfig", "", "Kubeconfig of the cluster. Empty: KUBECONFIG, ~/.kube/config, or the pod's service account.")
-	set.StringVar(&f.context, "context", "", "Context of the kubeconfig. Empty: the current one.")
-	set.StringVarP(&f.namespace, "namespace", "n", "", "Namespace of the objects. Empty: that of the context.")
-	set.StringVar(&f.as, "as", "", "User to impersonate, as of kubectl.")
-	set.StringArrayVar(&f.asGroups, "as-group", nil, "Group to impersonate, with --as. May be repeated.")
-	completeBy(command, "context", f.contexts)
-	completeBy(command, "namespace", f.namespaces)
-}
-
-// connect returns a client of the cluster that the flags name, and the namespace. It sends nothing.
-func (f *clusterFlags) connect(name string) (client.WithWatch, string, error) {
-	api, found, err := f.config()
-	if err != nil {
-		return nil, "", err
-	}
-	api.UserAgent = "fairlead-" + name + "/" + version.Get().Version
-	namespace := f.namespace
-	if namespace == "" {
-		if namespace, _, err = found.Namespace(); err != nil {
-			return nil, "", fmt.Errorf("find the namespace: %w; give one with --namespace", err)
-		}
-	}
-	reader, err := inspect.NewClient(api)
-	if err != nil {
-		return nil, "", fmt.Errorf("reach the cluster: %w", err)
-	}
-	return reader, namespace, nil
-}
-
-// why explains one object.
-func (f *inspectFlags) why(parent context.Context, argument string, to io.Writer) error {
-	if err := f.check(inspectText, inspectJSON, inspectYAML); err != nil {
+// why explains one object, or with --all-namespaces those that have its name.
+func (f *whyFlags) why(parent context.Context, argument string, to io.Writer) error {
+	if err := f.check(); err != nil {
 		return err
 	}
 	reader, namespace, err := f.connect("why")
 	if err != nil {
 		return err
 	}
-	key, err := inspect.ParseKey(argument, namespace)
+	key, err := inspect.ParseExplained(argument, namespace)
 	if err != nil {
 		return err
 	}
 	ctx, stop := f.bounded(parent)
 	defer stop()
-	graph, object, err := inspect.ReadWith(ctx, reader, key)
-	if err != nil {
+	keys := []inspect.Key{key}
+	if f.allNamespaces && key.Namespace != "" {
+		if keys, err = inspect.Everywhere(ctx, reader, key); err != nil {
+			return err
+		}
+	}
+	leaders := inspect.ReadLeaders(ctx, reader, f.operatorNamespace, clock.RealClock{})
+	var all []inspect.Explanation
+	for _, key := range keys {
+		graph, object, err := inspect.ReadWith(ctx, reader, key)
+		if err != nil {
+			return err
+		}
+		graph.SetLeaders(leaders)
+		all = append(all, graph.Explain(object))
+	}
+	if err := f.explain(all, to); err != nil {
 		return err
 	}
-	graph.SetLeaders(inspect.ReadLeaders(ctx, reader, f.operatorNamespace, clock.RealClock{}))
-	x := graph.Explain(object)
-	if f.format == inspectText {
-		err = printable(to, func(to io.Writer) error { return x.WriteText(to, time.Now()) })
-	} else {
-		err = write(to, f.format, x)
-	}
-	if err == nil && inspect.HasErrors(x.Unread) {
+	if slices.ContainsFunc(all, func(x inspect.Explanation) bool { return inspect.HasErrors(x.Unread) }) {
 		return &exit{exitUnread, nil}
 	}
-	return err
+	return nil
+}
+
+// explain writes explanations: a list of them with --all-namespaces.
+func (f *whyFlags) explain(all []inspect.Explanation, to io.Writer) error {
+	switch {
+	case f.format == inspectText:
+		return printable(to, func(to io.Writer) (err error) {
+			for i, x := range all {
+				if i > 0 {
+					_, _ = fmt.Fprintln(to) // into memory
+				}
+				err = errors.Join(err, x.WriteText(to, time.Now()))
+			}
+			return err
+		})
+	case f.allNamespaces:
+		return f.write(to, map[string]any{"items": all})
+	}
+	return f.write(to, all[0])
 }
 
 // check refuses flags that mean nothing.
-func (f *inspectFlags) check(formats ...string) error {
-	switch {
-	case !slices.Contains(formats, f.format):
-		return fmt.Errorf("--output %q: must be one of %s", f.format, strings.Join(formats, ", "))
-	case f.timeout <= 0:
+func (f *inspectFlags) check() error {
+	if f.timeout <= 0 {
 		return fmt.Errorf("--timeout %s: must be greater than 0", f.timeout)
 	}
-	return nil
+	return f.checkOutput()
 }
 
 // bounded ends with a signal, or when the timeout is over.
 func (f *inspectFlags) bounded(parent context.Context) (context.Context, func()) {
 	ctx, stop := signal.NotifyContext(parent, syscall.SIGINT, syscall.SIGTERM)
-	ctx, cancel := context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("not done within %s: give it more with --timeout", f.timeout))
+	ctx, cancel := context.WithTimeoutCause(ctx, f.timeout, fmt.Errorf("timed out after %s; use a longer --timeout", f.timeout))
 	return ctx, func() { cancel(); stop() }
-}
-
-// write writes a value as JSON or YAML.
-func write(to io.Writer, format string, value any) error {
-	if format == inspectYAML {
-		raw, err := yaml.Marshal(value)
-		if err == nil {
-			_, err = to.Write(raw)
-		}
-		return err
-	}
-	encoder := json.NewEncoder(to)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(value)
 }

@@ -24,7 +24,7 @@ func (w *world) applyCluster(ctx context.Context, key inspect.Key, of *autoreboo
 	after := inspect.NewCache(w.is, w.options.Reader).Replace(w.replaced)
 	found, err := clusterrebootpolicy.Foresee(ctx, after, of, metav1.NamespaceSystem, w.options.OperatorNamespace)
 	if err != nil {
-		message := "which policies it would have is not known: " + err.Error()
+		message := "the policies that it would create are unknown: " + err.Error()
 		w.unread = append(w.unread, inspect.Unread{Resource: key.String(), Message: message})
 		return
 	}
@@ -35,7 +35,7 @@ func (w *world) applyCluster(ctx context.Context, key inspect.Key, of *autoreboo
 		} else if metav1.IsControlledBy(live, of) {
 			w.replaced[is] = replace(live, policy)
 		} else {
-			w.notes = append(w.notes, is.String()+" is another one than "+key.String()+" would make, which is refused there.")
+			w.notes = append(w.notes, is.String()+" differs from the policy that "+key.String()+" would create, and the API server refuses the new one.")
 		}
 	}
 	var deleted []string
@@ -44,6 +44,6 @@ func (w *world) applyCluster(ctx context.Context, key inspect.Key, of *autoreboo
 		deleted = append(deleted, inspect.KeyOf(policy).String())
 	}
 	if len(deleted) > 0 {
-		w.notes = append(w.notes, key.String()+" would delete "+events.Summarize(deleted)+", which restarts nothing any more.")
+		w.notes = append(w.notes, key.String()+" would delete "+events.Summarize(deleted)+", which then restarts nothing.")
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/restart"
 )
 
-// Forecast is what a change brings about.
+// Forecast is the predicted effect of a change.
 type Forecast struct {
 	// Sources are the ConfigMaps and Secrets that change.
 	Sources []Source `json:"sources"`
@@ -33,7 +33,7 @@ type Forecast struct {
 	ExpectedEnd *metav1.Time `json:"expectedEnd,omitempty"`
 	// Notes are sentences about what is not considered.
 	Notes []string `json:"notes,omitempty"`
-	// Unread is what could not be read, so that the rest may be incomplete.
+	// Unread lists the resources that could not be read. If there are any, the rest may be incomplete.
 	Unread []inspect.Unread `json:"unread,omitempty"`
 
 	// endUnknown means that a policy has no ExpectedEnd.

@@ -33,7 +33,7 @@ import (
 
 var noon = time.Date(2026, time.March, 2, 12, 0, 0, 0, time.UTC)
 
-// cluster is what a test has, and what of it may not be read, as "get secrets".
+// cluster holds the objects of a test, and the reads that are forbidden, as "get secrets".
 type cluster struct {
 	objects []client.Object
 	refused []string
@@ -197,7 +197,7 @@ func TestRolloutsAreForeseenWhereTheyCanBeRead(t *testing.T) {
 	expect(t, said(t, c.ofManifests(t, `{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: checkout}, spec: {template: {spec: {containers: [{name: a, image: "a:2"}]}}}}`)),
 		"Rollout shop/checkout is rolled out at once by its own controller, since its pod template changes.")
 	c.refused = []string{"list rollouts"}
-	expect(t, said(t, c.ofSource(t, login)), "Not known: rollouts.argoproj.io could not be read: this user may not: grant list on rollouts.argoproj.io in namespace shop.",
+	expect(t, said(t, c.ofSource(t, login)), "Not known: rollouts.argoproj.io could not be read: you have no permission: grant list on rollouts.argoproj.io in namespace shop.",
 		"Deployment shop/api restarts as number 1 of RebootPolicy checkout")
 	c.objects = c.objects[:len(c.objects)-1]
 	if text := said(t, c.ofSource(t, login)); strings.Contains(text, "rollouts") {
@@ -244,7 +244,7 @@ func TestASourceThatMayNotBeReadCountsAsChanged(t *testing.T) {
 	c.refused = []string{"get secrets"}
 	text := said(t, c.ofSource(t, login))
 	expect(t, text, "Secret shop/db-login could not be read, and is assumed to change in the key any key.", "Deployment shop/api restarts",
-		"Not known: secrets/db-login in namespace shop could not be read: this user may not: grant get on secrets in namespace shop.")
+		"Not known: secrets/db-login in namespace shop could not be read: you have no permission: grant get on secrets in namespace shop.")
 	expect(t, said(t, c.ofManifests(t, "{apiVersion: v1, kind: Secret, metadata: {name: db-login}, stringData: {password: hunter3}}")),
 		"is assumed to change in the key password", "Deployment shop/api restarts")
 }
@@ -252,9 +252,9 @@ func TestASourceThatMayNotBeReadCountsAsChanged(t *testing.T) {
 func TestWhatCouldNotBeReadIsNotNothing(t *testing.T) {
 	c := shop(t)
 	c.refused = []string{"list rebootpolicys"}
-	expect(t, said(t, c.ofSource(t, login)), "Whether a workload restarts is not known.", "Not known: rebootpolicies.autoreboot.fairlead.dev could not be read")
+	expect(t, said(t, c.ofSource(t, login)), "Whether a workload restarts is unknown.", "Not known: rebootpolicies.autoreboot.fairlead.dev could not be read")
 	c.refused = []string{"list deployments"}
-	expect(t, said(t, c.ofSource(t, login)), "Whether a workload restarts is not known.", "Not known: deployments.apps could not be read")
+	expect(t, said(t, c.ofSource(t, login)), "Whether a workload restarts is unknown.", "Not known: deployments.apps could not be read")
 	c.refused = []string{"get configmaps"}
 	expect(t, said(t, c.ofSource(t, login)), "Not known: configmaps/fairlead-calendar in namespace fairlead-system could not be read", "1 workload would restart.")
 }
@@ -316,7 +316,7 @@ func TestManifestsAreComparedWithWhatIsLive(t *testing.T) {
 		"a new policy": {"{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: new}, spec: {targets: [{kind: Deployment, name: api}]}}",
 			[]string{"RebootPolicy shop/new: new; a policy takes what it finds first as its baseline"}},
 		"an invalid policy for the whole cluster": {"{apiVersion: autoreboot.fairlead.dev/v1, kind: ClusterRebootPolicy, metadata: {name: new}, spec: {namespaceSelector: {matchLabels: {-a: b}}, template: {spec: {targets: [{kind: Deployment, selector: {}}]}}}}",
-			[]string{"Not known: ClusterRebootPolicy new could not be read: which policies it would have is not known: spec.namespaceSelector: Invalid value", "Whether a workload restarts is not known."}},
+			[]string{"Not known: ClusterRebootPolicy new could not be read: the policies that it would create are unknown: spec.namespaceSelector: Invalid value", "Whether a workload restarts is unknown."}},
 		"a policy that is suspended": {"{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: payments}, spec: {suspend: true, targets: [{kind: Deployment, selector: {}}], triggers: [{name: config, type: ConfigChange}]}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: db-login}}",
 			[]string{"Held by Suspended: the policy is suspended.", "It starts once nothing holds it."}},
 		"a policy that watches something else": {"{apiVersion: autoreboot.fairlead.dev/v1, kind: RebootPolicy, metadata: {name: payments}, spec: {targets: [{kind: Deployment, name: web}], triggers: [{name: config, type: ConfigChange}]}}\n---\n{apiVersion: v1, kind: Secret, metadata: {name: db-login}}",
@@ -364,9 +364,9 @@ func TestAClusterRebootPolicyIsWhatItsControllerWouldMakeOfIt(t *testing.T) {
 	expect(t, said(t, c.ofManifests(t, onChange("all", "{}", "")+login)), "Deployment shop/api restarts as number 1 of RebootPolicy all", "RebootPolicy other/all of ClusterRebootPolicy all: new;")
 	expect(t, said(t, c.ofManifests(t, onChange("all", "{}", ", suspend: true")+login)), "Held by Suspended: the policy is suspended.")
 	expect(t, said(t, c.ofManifests(t, onChange("all", "{matchLabels: {team: b}}", "")+login)),
-		"ClusterRebootPolicy all would delete RebootPolicy shop/all, which restarts nothing any more.", "No workload restarts.")
+		"ClusterRebootPolicy all would delete RebootPolicy shop/all, which then restarts nothing.", "No workload restarts.")
 	c.refused = []string{"list rebootpolicys"}
-	expect(t, said(t, c.ofManifests(t, onChange("all", "{}", "")+login)), "Not known: ClusterRebootPolicy all could not be read: which policies it would have is not known: ", "Whether a workload restarts is not known.")
+	expect(t, said(t, c.ofManifests(t, onChange("all", "{}", "")+login)), "Not known: ClusterRebootPolicy all could not be read: the policies that it would create are unknown: ", "Whether a workload restarts is unknown.")
 }
 
 func TestManifestsThatCannotBeReadAreAnErrorWithTheDocument(t *testing.T) {

@@ -26,7 +26,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
-// Manifests are what a pull request would apply.
+// Manifests are the objects that a pull request would apply.
 type Manifests struct {
 	// Namespace of objects that have none.
 	Namespace string
@@ -162,7 +162,7 @@ func (m *Manifests) notes() (found []string) {
 		found = append(found, events.Plural(m.untyped, "document is no object", "documents are no objects")+" of Kubernetes, and not considered.")
 	}
 	if len(m.twice) > 0 {
-		found = append(found, "Of what is given twice, the last one counts, as with kubectl apply: "+events.Summarize(m.twice)+".")
+		found = append(found, "Some objects are given twice, and the last one counts, as with kubectl apply: "+events.Summarize(m.twice)+".")
 	}
 	return found
 }

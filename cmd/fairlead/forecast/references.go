@@ -15,10 +15,7 @@ import (
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
 	"github.com/fairlead-dev/fairlead/api/common"
 	"github.com/fairlead-dev/fairlead/cmd/fairlead/inspect"
-	"github.com/fairlead-dev/fairlead/controllers/rebootpolicy/references"
-	"github.com/fairlead-dev/fairlead/internal/argorollouts"
 	rules "github.com/fairlead-dev/fairlead/internal/rules/rebootpolicy"
-	"github.com/fairlead-dev/fairlead/internal/workloadkinds"
 )
 
 // reference is a workload that refers to sources which change.
@@ -71,13 +68,7 @@ func (w *world) template(object client.Object) *corev1.PodTemplateSpec {
 	if object == nil {
 		return nil
 	}
-	if r, is := object.(*argorollouts.Rollout); is && r.Spec.WorkloadRef != nil { // of another kind it is not read
-		key := inspect.Key{Kind: r.Spec.WorkloadRef.Kind, Namespace: r.Namespace, Name: r.Spec.WorkloadRef.Name}
-		if of := cmp.Or(w.replaced[key], w.objects[key]); of != nil {
-			return workloadkinds.PodTemplate(of)
-		}
-	}
-	return workloadkinds.PodTemplate(object)
+	return inspect.TemplateOf(object, func(key inspect.Key) client.Object { return cmp.Or(w.replaced[key], w.objects[key]) })
 }
 
 func (w *world) referenceOf(key inspect.Key, object client.Object, changed map[rules.SourceName]bool) *reference {
@@ -85,24 +76,9 @@ func (w *world) referenceOf(key inspect.Key, object client.Object, changed map[r
 	if template == nil {
 		return nil
 	}
-	r := &reference{key: key, sources: map[rules.SourceName]bool{}, rules: rules.Workload{
-		Kind: common.WorkloadKind(key.Kind), Namespace: key.Namespace, Name: key.Name,
-		Labels: object.GetLabels(), Annotations: object.GetAnnotations(),
-		TemplateAnnotations: template.Annotations,
-	}}
-	for _, ref := range references.Of(template) {
-		if changed[ref.Source()] {
-			r.sources[ref.Source()] = true
-		}
-	}
-	for _, compatibility := range []autorebootv1.Compatibility{"", autorebootv1.CompatibilityReloader, autorebootv1.CompatibilityWave} {
-		onChange := rules.OnChangeOf(compatibility, &r.rules)
-		for _, name := range onChange.Names() {
-			if changed[name] {
-				r.sources[name] = true
-			}
-		}
-	}
+	r := &reference{key: key, rules: inspect.WorkloadOf(key, object, template)}
+	r.sources = inspect.SourcesOf(&r.rules, template)
+	maps.DeleteFunc(r.sources, func(name rules.SourceName, _ bool) bool { return !changed[name] })
 	if len(r.sources) == 0 {
 		return nil
 	}

@@ -38,7 +38,7 @@ const maxNamespaces = 5
 // unlimited is more than the operator allows the cluster, which the user does not know.
 const unlimited = 1 << 30
 
-// world is what is, and what would be.
+// world holds the objects as they are, and as they would be after the change.
 type world struct {
 	options   Options
 	key       *fingerprint.Key
@@ -116,7 +116,7 @@ func refOf(key inspect.Key) sources.Ref {
 func (w *world) assume(ctx context.Context, key inspect.Key, keys []string) {
 	var is *inspect.Source
 	var unread *inspect.Unread
-	external := key.Kind == inspect.SecretProviderClass // of which no content is in the cluster
+	external := key.Kind == inspect.SecretProviderClass // its content is outside the cluster
 	if !external {
 		is, unread = inspect.ReadSource(ctx, w.options.Reader, key)
 	}
@@ -247,7 +247,7 @@ func defaulted(spec *autorebootv1.RebootPolicySpec) *autorebootv1.RebootPolicySp
 	return &policy.Spec
 }
 
-// union is what labels or annotations become that are applied: those of others stay.
+// union returns the labels or annotations after an apply: those that the manifest does not have stay.
 func union(live, applied map[string]string) map[string]string {
 	all := maps.Clone(live)
 	if all == nil {
@@ -289,7 +289,7 @@ func (w *world) foresee(ctx context.Context) (*Forecast, error) {
 		seen, err := rebootpolicy.Foresee(ctx, o, rebootpolicy.Side{Policy: was, Client: before, Sources: w.was},
 			rebootpolicy.Side{Policy: will, Client: after, Sources: w.will})
 		if err != nil {
-			f.Unread = append(f.Unread, inspect.Unread{Resource: inspect.KeyOf(was).String(), Message: "what it does is not known: " + err.Error()})
+			f.Unread = append(f.Unread, inspect.Unread{Resource: inspect.KeyOf(was).String(), Message: "its effect is unknown: " + err.Error()})
 			continue
 		}
 		f.add(will, seen, refers.changed, restarted, w.options.Now)
@@ -304,7 +304,7 @@ func (w *world) foresee(ctx context.Context) (*Forecast, error) {
 	return f, nil
 }
 
-// rolloutsState is whether Rollouts were read. Why they were not is among what is unread.
+// rolloutsState returns whether Rollouts were read. If not, the cause is among the unread resources.
 func (w *world) rolloutsState() workloadkinds.State {
 	isOfThem := func(u inspect.Unread) bool { return u.Resource == inspect.Resource(inspect.Rollout).String() }
 	at := slices.IndexFunc(w.is.Unread, isOfThem)

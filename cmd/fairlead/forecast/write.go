@@ -102,7 +102,7 @@ func (f *Forecast) summary(now time.Time) string {
 	case len(f.ordered) > 0:
 		return "Whether a workload restarts depends on the order in which the manifests are applied."
 	case inspect.HasErrors(f.Unread):
-		return "Whether a workload restarts is not known."
+		return "Whether a workload restarts is unknown."
 	}
 	return "No workload restarts."
 }
@@ -158,7 +158,7 @@ func (f *Forecast) WriteMarkdown(to io.Writer, now time.Time) error {
 	return err
 }
 
-// maxRows bounds a comment, of which GitHub takes 65,536 characters.
+// maxRows bounds the rows of a table in a comment: GitHub accepts 65,536 characters.
 const maxRows = 100
 
 // escape has a text be no markup: no table cell, link, mention, HTML or emphasis.

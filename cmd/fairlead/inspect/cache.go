@@ -168,12 +168,12 @@ func (c *Cache) readOwned(ctx context.Context, gvk schema.GroupVersionKind, like
 		return nil
 	})
 	if found.err != nil {
-		resource := kind{resource: "pods"}
+		resource := pods
 		if gvk.Kind == "NamespaceList" {
 			resource = namespaces
 		}
 		if gvk.Kind == "ReplicaSetList" {
-			resource = kind{resource: "replicasets", group: gvk.GroupVersion()}
+			resource = replicaSets
 		}
 		found.err = errors.New(Unread{Resource: resource.groupResource(), Message: words(found.err, resource, "list", namespace)}.String())
 	}

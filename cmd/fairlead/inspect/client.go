@@ -46,20 +46,15 @@ func NewClient(config *rest.Config) (client.WithWatch, error) {
 		return nil, err
 	}
 	mapper := meta.NewDefaultRESTMapper(nil)
-	for _, k := range append([]kind{secrets, configMaps}, kinds...) {
+	for _, k := range append([]kind{secrets, configMaps, pods, replicaSets, leases, services, slicesOf}, kinds...) {
 		scope := meta.RESTScopeNamespace
 		if k.ofCluster {
 			scope = meta.RESTScopeRoot
 		}
 		mapper.Add(k.group.WithKind(k.Kind), scope)
 	}
-	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
-	mapper.Add(appsv1.SchemeGroupVersion.WithKind("ReplicaSet"), meta.RESTScopeNamespace)
 	mapper.Add(authorizationv1.SchemeGroupVersion.WithKind("SelfSubjectAccessReview"), meta.RESTScopeRoot)
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Namespace"), meta.RESTScopeRoot)
-	for _, k := range []kind{leases, services, slicesOf} {
-		mapper.Add(k.group.WithKind(k.Kind), meta.RESTScopeNamespace)
-	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{
 		networkingv1.AddToScheme, autorebootv1.AddToScheme, chaosv1.AddToScheme, appsv1.AddToScheme, corev1.AddToScheme,

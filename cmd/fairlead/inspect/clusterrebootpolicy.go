@@ -55,7 +55,7 @@ func (g *Graph) concerns(o *Object) bool {
 		slices.ContainsFunc(of.Status.Refusals, func(r v1.NamespaceRefusal) bool { return r.Namespace == g.namespace })
 }
 
-// namespaces of a cluster, of which the labels decide.
+// namespaces is the kind Namespace. Only its metadata is read, since a ClusterRebootPolicy selects by labels.
 var namespaces = kind{
 	Kind: "Namespace", resource: "namespaces", group: corev1.SchemeGroupVersion, ofCluster: true,
 	object: func() client.Object {
@@ -151,15 +151,15 @@ func (g *Graph) without(of *v1.ClusterRebootPolicy, has map[string]bool) (found 
 
 // Why a ClusterRebootPolicy does not restart a workload.
 const (
-	causeOwes  = "a policy is to be made"
-	causeOther = "another RebootPolicy takes the workload, and goes before it"
+	causeOwes  = "a policy is pending"
+	causeOther = "another RebootPolicy for the workload takes precedence"
 	causeOut   = "an annotation of the workload opts out"
 	causeAsks  = "no workload asks for it"
 )
 
 var causeRemedies = map[string]string{
-	causeOwes: "Wait. Where none is made, no admission webhook is called for the namespace, or the status of the ClusterRebootPolicy says what refuses it.",
-	causeOut:  "Remove the annotation, if the workload is to be restarted.",
+	causeOwes: "Wait. If none appears, no admission webhook is called for the namespace, or status.refusals of the ClusterRebootPolicy has the cause.",
+	causeOut:  "Remove the annotation to have the workload restarted.",
 	causeAsks: "Set the annotation " + common.RestartOnChangeAnnotation + " on the workload, if it is to be restarted.",
 }
 

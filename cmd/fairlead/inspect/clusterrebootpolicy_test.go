@@ -83,8 +83,8 @@ func TestWhyTellsWhereAClusterRebootPolicyHasItsPolicyAndWhyElsewhereNot(t *test
 	want(t, text, "ClusterRebootPolicy on-change is Degraded.",
 		"2 namespaces have RebootPolicy on-change: shop; store.",
 		"Namespace full (WriteRefused).", "Exceeded quota: none.",
-		"A policy is to be made: new (Deployment api).",
-		"Another RebootPolicy takes the workload, and goes before it: own (RebootPolicy mine takes Deployment api).",
+		"A policy is pending: new (Deployment api).",
+		"Another RebootPolicy for the workload takes precedence: own (RebootPolicy mine takes Deployment api).",
 		"An annotation of the workload opts out: out (Deployment api).",
 		"No workload asks for it: empty; quiet.",
 		"makes, RebootPolicy shop/on-change (Waiting")
@@ -96,11 +96,11 @@ func TestWhyTellsWhereAClusterRebootPolicyHasItsPolicyAndWhyElsewhereNot(t *test
 func TestWhyTellsWhichClusterRebootPolicyDoesNotRestartAWorkload(t *testing.T) {
 	s := clusterShop()
 	for in, expected := range map[string]string{
-		"own":       "Another RebootPolicy takes the workload, and goes before it: RebootPolicy mine takes Deployment api.",
+		"own":       "Another RebootPolicy for the workload takes precedence: RebootPolicy mine takes Deployment api.",
 		"out":       "An annotation of the workload opts out.",
 		"quiet":     "The workload does not ask for it.",
 		"elsewhere": "Its namespaceSelector does not select the namespace.",
-		"new":       "A policy is to be made.",
+		"new":       "A policy is pending.",
 	} {
 		one := &server{objects: map[string][]client.Object{"clusterrebootpolicies": s.objects["clusterrebootpolicies"]}}
 		for resource, all := range s.objects { // the server does not know namespaces
@@ -147,12 +147,12 @@ func TestAClusterRebootPolicyThatMayNotBeReadIsNotHealthy(t *testing.T) {
 	s.objects["deployments"] = []client.Object{deployment("api", 3)}
 	s.refuse = map[string]*apierrors.StatusError{"clusterrebootpolicies": forbidden("clusterrebootpolicies"), "namespaces": forbidden("namespaces")}
 	found, text := status(t, s, "")
-	want(t, text, "Not known: clusterrebootpolicies.autoreboot.fairlead.dev could not be read: this user may not: grant list on clusterrebootpolicies.autoreboot.fairlead.dev in all namespaces.")
+	want(t, text, "Not known: clusterrebootpolicies.autoreboot.fairlead.dev could not be read: you have no permission: grant list on clusterrebootpolicies.autoreboot.fairlead.dev in all namespaces.")
 	if HasErrors(found.Unread) {
 		t.Error("what a user of one namespace may not read is an error")
 	}
 	want(t, explained(t, s, Key{RebootPolicy, "shop", "on-change"}), "ClusterRebootPolicy on-change has made it",
-		"made by, ClusterRebootPolicy on-change (Unknown: it could not be read: this user may not")
+		"made by, ClusterRebootPolicy on-change (Unknown: it could not be read: you have no permission")
 	all, err := Read(t.Context(), s.client(t), metav1.NamespaceAll)
 	if err != nil || !HasErrors(all.Unread) {
 		t.Errorf("for all namespaces it is none: %v", err)

@@ -8,5 +8,8 @@
 // is, by the reasons of its conditions, whose meanings and remedies are the rows in reasons.go of the API packages. It names a
 // request only where the object acts on it now.
 //
+// A ConfigMap or Secret is explained by the workloads that read it and what restarts them, and a Pod by its workload and by what
+// it reads (readers.go). Of ConfigMaps and Secrets, this reads the metadata alone.
+//
 // It writes nothing. What could not be read is named, and is never healthy.
 package inspect

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/fairlead-dev/fairlead/api/common"
@@ -109,18 +110,20 @@ var summaries = map[Health]string{
 	Progressing: "Something is under way.",
 	Waiting:     "Something is due, and waits.",
 	Degraded:    "It works, and something is wrong or out of the ordinary.",
-	Unknown:     "Its state is not known.",
+	Unknown:     "Its state is unknown.",
 	Failed:      "It does not work as its spec says.",
 }
 
 func summary(o *Object) string {
 	switch {
 	case o.Source == nil || o.Health == Unknown && stateOf(o.Source).conditions == nil:
-		return fmt.Sprintf("Its state is not known: %s.", o.Said)
+		return fmt.Sprintf("Its state is unknown: %s.", o.Said)
 	case IsWorkload(o.Kind):
 		return fmt.Sprintf("It has %s.", o.Said)
+	case !kindOf(o.Kind).isOwned: // a pod, or what pods read
+		return strings.ToUpper(o.Said[:1]) + o.Said[1:] + "."
 	case o.Health == Unknown:
-		return fmt.Sprintf("Its state is not known (%s).", o.Said)
+		return fmt.Sprintf("Its state is unknown (%s).", o.Said)
 	}
 	return summaries[o.Health]
 }
@@ -208,6 +211,12 @@ func (e *explainer) details(o *Object, depth int) []Finding {
 		return e.clusterPolicy(o)
 	case ChaosPod:
 		return e.chaosPod(o, depth)
+	case Secret, ConfigMap:
+		return e.readers(o, depth)
+	case Pod:
+		if pod, is := o.Source.(*corev1.Pod); is {
+			return e.pod(o, pod, depth)
+		}
 	}
 	return append(e.workload(o, depth), e.notTaken(o)...)
 }

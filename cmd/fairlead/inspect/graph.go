@@ -193,6 +193,8 @@ func (r Relation) inverse() string {
 		return "pods killed by"
 	case roleDeclares:
 		return "needed by"
+	case roleReads:
+		return "read by"
 	}
 	return r.Role + " of" // a gate or a trigger
 }
@@ -225,10 +227,4 @@ func (g *Graph) relatePolicy(o *Object, policy *autorebootv1.RebootPolicy) {
 			g.need(o, roleRestarts, string(rebootpolicy.KindsOf(t)[0]), t.Name)
 		}
 	}
-}
-
-// IsWorkload reports whether a kind is one of workloads.
-func IsWorkload(kind string) bool {
-	k := kindOf(kind)
-	return k.Kind != "" && !k.isOwned
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -75,37 +76,65 @@ func Workloads() (names []string) {
 	return names
 }
 
+// isWorkload has the kinds of Workloads.
+var isWorkload = func() map[string]bool {
+	is := map[string]bool{}
+	for _, name := range Workloads() {
+		is[name] = true
+	}
+	return is
+}()
+
+// IsWorkload reports whether a kind is one of workloads.
+func IsWorkload(kind string) bool { return isWorkload[kind] }
+
 // Rollout is a kind of Argo Rollouts, which few clusters have.
 const Rollout = argorollouts.Kind
 
 // isOptional reports whether a cluster need not have the kind.
 func (k kind) isOptional() bool { return k.Kind == Rollout }
 
-// Secret is a kind of which metadata alone is read, and only where it is named.
+// Secret is a kind whose metadata alone is read, and only for Secrets that another object or the user names.
 const Secret = "Secret"
 
-var secrets = kind{
-	Kind: Secret, resource: "secrets", group: corev1.SchemeGroupVersion,
-	object: func() client.Object {
-		return &metav1.PartialObjectMetadata{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: Secret}}
-	},
-	list: func() client.ObjectList {
-		return &metav1.PartialObjectMetadataList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: Secret + "List"}}
-	},
-}
+var secrets = metadataOf(Secret, "secrets", corev1.SchemeGroupVersion)
 
 // ConfigMap is a kind that is read only where it is named.
 const ConfigMap = "ConfigMap"
 
-var configMaps = kind{Kind: ConfigMap, resource: "configmaps", short: []string{"cm"}, group: corev1.SchemeGroupVersion}
+var configMaps = metadataOf(ConfigMap, "configmaps", corev1.SchemeGroupVersion, "cm")
+
+// Pod is a kind that is read only where it is named.
+const Pod = "Pod"
+
+var pods = kind{
+	Kind: Pod, resource: "pods", short: []string{"po"}, group: corev1.SchemeGroupVersion,
+	object: func() client.Object { return &corev1.Pod{} }, list: func() client.ObjectList { return &corev1.PodList{} },
+}
+
+// replicaSets are between pods and their workloads.
+var replicaSets = metadataOf("ReplicaSet", "replicasets", appsv1.SchemeGroupVersion)
+
+// metadataOf returns a kind of which metadata alone is read.
+func metadataOf(name, resource string, group schema.GroupVersion, short ...string) kind {
+	of := func(name string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: group.String(), Kind: name} }
+	return kind{
+		Kind: name, resource: resource, short: short, group: group,
+		object: func() client.Object { return &metav1.PartialObjectMetadata{TypeMeta: of(name)} },
+		list:   func() client.ObjectList { return &metav1.PartialObjectMetadataList{TypeMeta: of(name + "List")} },
+	}
+}
 
 // SecretProviderClass is a kind that is never read: what pods have mounted of one is in an external store.
 const SecretProviderClass = "SecretProviderClass"
 
 var secretProviderClasses = kind{Kind: SecretProviderClass, resource: "secretproviderclasses", group: secretsstore.GroupVersion}
 
-// sources are what pods refer to.
-var sources = []kind{secrets, configMaps, secretProviderClasses}
+// referred lists the kinds that a pod template can refer to.
+var referred = []kind{secrets, configMaps, secretProviderClasses}
+
+// explainable are the kinds whose objects ReadWith reads.
+var explainable = append(slices.Clone(kinds), secrets, configMaps, pods)
 
 // groupResource is the name of the resource, as in rights and of a CRD.
 func (k kind) groupResource() string {
@@ -114,7 +143,7 @@ func (k kind) groupResource() string {
 
 var kindsByName = func() map[string]kind {
 	byName := map[string]kind{}
-	for _, k := range slices.Concat(sources, kinds) {
+	for _, k := range append(slices.Concat(referred, kinds), pods) {
 		byName[k.Kind] = k
 	}
 	return byName
@@ -127,6 +156,14 @@ func kindOf(name string) kind { return kindsByName[name] }
 func Resource(kind string) schema.GroupResource {
 	k := kindOf(kind)
 	return schema.GroupResource{Group: k.group.Group, Resource: k.resource}
+}
+
+// GroupVersionKind returns the full name of a kind.
+func GroupVersionKind(kind string) schema.GroupVersionKind { return kindOf(kind).group.WithKind(kind) }
+
+// NameOf returns a kind as kubectl prints it before a name, such as rebootpolicy.autoreboot.fairlead.dev.
+func NameOf(kind string) string {
+	return schema.GroupKind{Group: kindOf(kind).group.Group, Kind: strings.ToLower(kind)}.String()
 }
 
 // List returns an empty list of a kind.
@@ -150,25 +187,30 @@ func (k Key) String() string {
 // Argument is how a user names the object, without its namespace.
 func (k Key) Argument() string { return strings.ToLower(k.Kind) + "/" + k.Name }
 
-// ParseKey reads KIND/NAME. The kind is that of Fairlead or of a workload, in the singular, the plural or short, with or
+// ParseKey reads TYPE/NAME. The kind is that of Fairlead or of a workload, in the singular, the plural or short, with or
 // without its group.
 func ParseKey(argument, namespace string) (Key, error) {
 	return parseKey(argument, namespace, "externalservice/billing-db", kinds)
 }
 
-// ParseSource reads KIND/NAME of a ConfigMap, Secret or SecretProviderClass.
+// ParseSource reads TYPE/NAME of a ConfigMap, Secret or SecretProviderClass.
 func ParseSource(argument, namespace string) (Key, error) {
-	return parseKey(argument, namespace, "secret/db-login", sources)
+	return parseKey(argument, namespace, "secret/db-login", referred)
+}
+
+// ParseExplained reads TYPE/NAME of what ReadWith reads: what ParseKey reads, a ConfigMap, a Secret or a Pod.
+func ParseExplained(argument, namespace string) (Key, error) {
+	return parseKey(argument, namespace, "deployment/web", explainable)
 }
 
 func parseKey(argument, namespace, example string, among []kind) (Key, error) {
 	word, name, found := strings.Cut(argument, "/")
 	if !found || name == "" || strings.Contains(name, "/") {
-		return Key{}, fmt.Errorf("%q is not KIND/NAME, such as %s", argument, example)
+		return Key{}, fmt.Errorf("%q is not TYPE/NAME, such as %s", argument, example)
 	}
 	kind, known := parseKind(word, among)
 	if !known {
-		return Key{}, fmt.Errorf("%q is no kind that is known here: use one of %s", word, strings.Join(namesOf(among), ", "))
+		return Key{}, fmt.Errorf("unknown kind %q: use one of %s", word, strings.Join(namesOf(among), ", "))
 	}
 	if kindOf(kind).ofCluster {
 		namespace = ""
@@ -178,7 +220,7 @@ func parseKey(argument, namespace, example string, among []kind) (Key, error) {
 
 // ParseKind reads a kind as ParseKey and ParseSource do.
 func ParseKind(word string) (kind string, known bool) {
-	return parseKind(word, slices.Concat(kinds, sources))
+	return parseKind(word, append(slices.Concat(kinds, referred), pods))
 }
 
 func parseKind(word string, among []kind) (kind string, known bool) {
@@ -196,7 +238,10 @@ func parseKind(word string, among []kind) (kind string, known bool) {
 func KindNames() []string { return namesOf(kinds) }
 
 // SourceNames are the kinds that ParseSource reads.
-func SourceNames() []string { return namesOf(sources) }
+func SourceNames() []string { return namesOf(referred) }
+
+// ExplainedNames are the kinds that ParseExplained reads.
+func ExplainedNames() []string { return namesOf(explainable) }
 
 func namesOf(among []kind) (names []string) {
 	for _, k := range among {

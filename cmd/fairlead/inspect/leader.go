@@ -81,7 +81,7 @@ func ReadLeaders(ctx context.Context, from client.Reader, operatorNamespace stri
 			l.Unread = append(l.Unread, *unread)
 		case leader.Since == nil && !leader.Leads: // there is no Lease, and it is not known whether there should be
 			l.Unread = append(l.Unread, Unread{Resource: resourceOf(name), IsBeyond: true,
-				Message: "there is none, so that it is not known whether an operator reconciles: give its namespace with --operator-namespace"})
+				Message: "not found, so the command cannot tell whether an operator reconciles: give its namespace with --operator-namespace"})
 		default:
 			leader.Remedy = remedyOf(leader.Leads, "See why no pod of the operator in namespace "+name.Namespace+" leads.")
 			l.All = append(l.All, leader)
@@ -147,7 +147,7 @@ func readLeader(
 			leader.Message = "no replica has led yet: there is no Lease " + leader.Lease
 			return leader, nil
 		case err != nil: // few users may read the namespace of the operator
-			return leader, &Unread{Resource: resourceOf(name), Message: words(err, leases, "get", name.Namespace) + "; until then it is not known whether an operator reconciles", IsBeyond: true}
+			return leader, &Unread{Resource: resourceOf(name), Message: words(err, leases, "get", name.Namespace) + "; without it, the command cannot tell whether an operator reconciles", IsBeyond: true}
 		}
 		tenure := installation.TenureOf(&lease, election, by.Now())
 		leader.Holder, leader.Leads = tenure.Holder, tenure.Holder != ""
@@ -232,9 +232,12 @@ func (g *Graph) leaderless(of Key) (lacking *Leader) {
 	return lacking
 }
 
+// aboutOperator is what the findings of Leaders are about.
+const aboutOperator = "operator"
+
 // finding returns that no replica leads.
 func (l *Leader) finding() Finding {
-	return Finding{About: "operator", Status: string(Failed), Since: l.Since, Message: l.Message,
+	return Finding{About: aboutOperator, Status: string(Failed), Since: l.Since, Message: l.Message,
 		Meaning: "What follows was recorded before, and no request by an annotation takes effect until a replica leads", Remedy: l.Remedy}
 }
 

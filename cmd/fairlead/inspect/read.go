@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -225,7 +226,7 @@ func words(err error, k kind, verb, namespace string) string {
 	case isNotInstalled(err):
 		return "its CRD " + k.groupResource() + " is not installed: install Fairlead, or ask for another cluster with --context"
 	case apierrors.IsForbidden(err):
-		return "this user may not: grant " + verb + " on " + k.groupResource() + " " + where
+		return "you have no permission: grant " + verb + " on " + k.groupResource() + " " + where
 	case apierrors.IsUnauthorized(err):
 		return "the API server does not know this user: renew the credentials of the kubeconfig"
 	}
@@ -238,6 +239,12 @@ func ReadWith(ctx context.Context, from client.Reader, key Key) (*Graph, *Object
 	object, err := Get(ctx, from, key)
 	if err != nil {
 		return nil, nil, err
+	}
+	if pod, is := object.(*corev1.Pod); is {
+		return readWithWorkload(ctx, from, key, pod)
+	}
+	if key.Kind == Secret || key.Kind == ConfigMap {
+		return readWithReaders(ctx, from, key, object)
 	}
 	all, err := read(ctx, from, key.Namespace, besides(object))
 	if err != nil {

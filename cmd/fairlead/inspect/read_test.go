@@ -134,7 +134,7 @@ func TestRolloutsAreReadWhereThereAreAny(t *testing.T) {
 		"aborted":         {nil, rollout(argorollouts.Status{AvailableReplicas: 3, Abort: true}), Degraded, "3 of 3 pods available, and its latest revision was aborted", false},
 		"paused":          {nil, rollout(argorollouts.Status{AvailableReplicas: 3, PauseConditions: []argorollouts.PauseCondition{{Reason: "CanaryPauseStep"}}}), Waiting, "3 of 3 pods available, and its strategy is paused: CanaryPauseStep", false},
 		"of no such kind": {notServed(), nil, Unknown, "it could not be read: " + workloadkinds.Rollouts.NotServed(), false},
-		"forbidden":       {forbidden("rollouts"), nil, Unknown, "it could not be read: this user may not: grant list on rollouts.argoproj.io in namespace shop", true},
+		"forbidden":       {forbidden("rollouts"), nil, Unknown, "it could not be read: you have no permission: grant list on rollouts.argoproj.io in namespace shop", true},
 		"missing":         {nil, nil, Unknown, "it does not exist", false},
 	} {
 		t.Run(name, func(t *testing.T) {

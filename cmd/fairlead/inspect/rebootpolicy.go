@@ -31,7 +31,7 @@ func (e *explainer) policy(o *Object, depth int) []Finding {
 	if name := rebootpolicy.ClusterPolicyOf(policy); name != "" {
 		found = append(found, Finding{
 			About: "owner", Message: "ClusterRebootPolicy " + name + " has made it, and reverts changes of its spec",
-			Remedy: "Change the template of the ClusterRebootPolicy, or make a RebootPolicy of the namespace, which goes before it.",
+			Remedy: "Change the template of the ClusterRebootPolicy, or create a RebootPolicy for the workload, which takes precedence.",
 		})
 	}
 	return found
@@ -160,10 +160,10 @@ func triggersText(names []string) string {
 	return "trigger " + strings.Join(names, ", ")
 }
 
-// at writes a time; "a time that is not known" for none.
+// at writes a time; "an unknown time" for none.
 func at(t *metav1.Time) string {
 	if t.IsZero() {
-		return "a time that is not known"
+		return "an unknown time"
 	}
 	return t.UTC().Format("2006-01-02T15:04:05Z")
 }
@@ -191,20 +191,25 @@ func (e *explainer) workload(o *Object, depth int) (found []Finding) {
 			}
 			continue
 		}
-		isOther := func(kind common.WorkloadKind, name string) bool { return string(kind) != o.Kind || name != o.Name }
-		ended := slices.IndexFunc(policy.Status.History, func(h v1.RestartRecord) bool {
-			return !isOther(common.KindOfGroup(h.Target.Group, h.Target.Kind), h.Target.Name)
-		})
-		targets := slices.DeleteFunc(slices.Clone(policy.Status.Targets), func(t v1.TargetStatus) bool { return isOther(t.Kind, t.Name) })
-		inFlight := slices.DeleteFunc(slices.Clone(policy.Status.InFlight), func(f v1.InFlightRestart) bool { return isOther(f.Kind, f.Name) })
-		of := slices.Concat(e.pending(r.Object, policy, targets, depth+1), e.inFlight(r.Object, inFlight))
-		if ended >= 0 {
-			of = append(of, e.restarted(r.Object, &policy.Status.History[ended]))
-		}
-		for i := range of {
-			of[i].About += " by RebootPolicy " + policy.Name
-		}
-		found = append(found, of...)
+		found = append(found, e.restarts(o, r.Object, policy, depth+1)...)
+	}
+	return found
+}
+
+// restarts are the findings of the restarts of one workload by a policy: what waits, what is in flight, and how the last one ended.
+func (e *explainer) restarts(o, by *Object, policy *v1.RebootPolicy, depth int) []Finding {
+	isOther := func(kind common.WorkloadKind, name string) bool { return string(kind) != o.Kind || name != o.Name }
+	ended := slices.IndexFunc(policy.Status.History, func(h v1.RestartRecord) bool {
+		return !isOther(common.KindOfGroup(h.Target.Group, h.Target.Kind), h.Target.Name)
+	})
+	targets := slices.DeleteFunc(slices.Clone(policy.Status.Targets), func(t v1.TargetStatus) bool { return isOther(t.Kind, t.Name) })
+	inFlight := slices.DeleteFunc(slices.Clone(policy.Status.InFlight), func(f v1.InFlightRestart) bool { return isOther(f.Kind, f.Name) })
+	found := slices.Concat(e.pending(by, policy, targets, depth), e.inFlight(by, inFlight))
+	if ended >= 0 {
+		found = append(found, e.restarted(by, &policy.Status.History[ended]))
+	}
+	for i := range found {
+		found[i].About += " by RebootPolicy " + policy.Name
 	}
 	return found
 }

@@ -81,7 +81,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if limit > 0 && len(items) > limit {
 		items, more = items[:limit], strconv.Itoa(from+limit)
 	}
-	all := append(slices.Clone(kinds), namespaces, leases, services, slicesOf)
+	all := append(slices.Clone(kinds), namespaces, leases, services, slicesOf, secrets)
 	k := all[slices.IndexFunc(all, func(k kind) bool { return k.resource == resource })]
 	_ = json.NewEncoder(w).Encode(map[string]any{"kind": k.Kind + "List", "apiVersion": k.group.String(), "metadata": map[string]string{"continue": more}, "items": items})
 }

@@ -77,7 +77,7 @@ func TestStatusNamesWhatCouldNotBeRead(t *testing.T) {
 	s.refuse = map[string]*apierrors.StatusError{"externalservices": forbidden("externalservices"), "deployments": forbidden("deployments"), "chaospods": notServed()}
 	found, text := status(t, s, "")
 	want(t, text, "Not known: chaospods.chaos.fairlead.dev could not be read: its CRD chaospods.chaos.fairlead.dev is not installed")
-	if len(found.Unread) != 3 || !strings.Contains(text, "Not known: deployments.apps could not be read: this user may not: grant list on deployments.apps in namespace shop.") ||
+	if len(found.Unread) != 3 || !strings.Contains(text, "Not known: deployments.apps could not be read: you have no permission: grant list on deployments.apps in namespace shop.") ||
 		!strings.Contains(text, "Deployment/api (restarts)") || found.Worst() != Unknown || strings.Contains(text, string(Healthy)) {
 		t.Error(text)
 	}

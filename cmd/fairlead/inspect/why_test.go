@@ -201,9 +201,9 @@ func TestWhatCouldNotBeReadIsNamedAndNeverHealthy(t *testing.T) {
 	s := shop(autorebootv1.ReasonGateClosed)
 	s.refuse = map[string]*apierrors.StatusError{"externalservices": forbidden("externalservices"), "deployments": forbidden("deployments")}
 	text := explained(t, s, Key{RebootPolicy, "shop", "payments"})
-	want(t, text, "ExternalService shop/db is Unknown. gate database: Its state is not known: it could not be read: this user may not: "+
+	want(t, text, "ExternalService shop/db is Unknown. gate database: Its state is unknown: it could not be read: you have no permission: "+
 		"grant list on externalservices.networking.fairlead.dev in namespace shop.",
-		"restarts, Deployment shop/api (Unknown: it could not be read", "Not known: externalservices.networking.fairlead.dev could not be read: this user may not")
+		"restarts, Deployment shop/api (Unknown: it could not be read", "Not known: externalservices.networking.fairlead.dev could not be read: you have no permission")
 	if strings.Contains(text, string(Healthy)) {
 		t.Errorf("something is called healthy:\n%s", text)
 	}

@@ -17,9 +17,13 @@ import (
 // WriteText writes an Explanation as sentences. now tells how long ago a time was.
 func (x Explanation) WriteText(to io.Writer, now time.Time) error {
 	w := &writer{now: now}
+	for len(x.Findings) > 0 && x.Findings[0].About == aboutOperator { // all else was recorded before
+		w.finding(&x.Findings[0], "")
+		x.Findings = x.Findings[1:]
+	}
 	w.explanation(x, "")
 	if len(x.Related) > 0 {
-		w.line("", "Beside it:")
+		w.line("", "Related objects:")
 	}
 	for _, r := range x.Related {
 		said := string(r.Health)

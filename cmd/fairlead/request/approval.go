@@ -37,8 +37,8 @@ func announceApproval(policy *v1.RebootPolicy, token common.Token) (string, erro
 		return "", fmt.Errorf("%s is not what waits now, since what it was for has changed, was approved, or is not needed: "+
 			"approve %s if you mean the restart of %s", token, waits, unapproved(policy))
 	}
-	return fmt.Sprintf("approves %s, the restart of %s: windows, blackouts, other gates, concurrency, dryRun, a halt and suspend hold it; "+
-		"what changes later needs another approval", token, unapproved(policy)), nil
+	return fmt.Sprintf("approves %s, the restart of %s; windows, blackouts, other gates, concurrency, dry run, halt and suspend still apply; "+
+		"later changes need another approval", token, unapproved(policy)), nil
 }
 
 // unapproved names the workloads whose restarts wait for an approval, and what asked for them.

@@ -15,11 +15,11 @@ func announceRun(pod *v1.ChaosPod, _ common.Token) (string, error) {
 	if len(pod.Status.Conditions) == 0 {
 		return "", errUnobserved
 	}
-	what := "begins one run, which kills pods"
+	what := "starts one run, which kills pods"
 	if pod.Spec.DryRun == nil || *pod.Spec.DryRun {
-		what = "begins one run, which kills nothing, as spec.dryRun is true"
+		what = "starts one run, which kills nothing, since spec.dryRun is true"
 	}
-	return what + ": windows, blackouts, safety, a halt and suspend hold it", nil
+	return what + "; windows, blackouts, safety, halt and suspend still apply", nil
 }
 
 // ran is done when the run that was begun for the token has ended.

@@ -13,7 +13,7 @@ import (
 	"github.com/fairlead-dev/fairlead/internal/events"
 )
 
-var errUnobserved = errors.New("no operator has observed it yet, and a request that it has at first is ignored: wait for its condition Ready")
+var errUnobserved = errors.New("no operator has observed it yet, and would ignore the request: wait for its condition Ready")
 
 func announceRestart(policy *v1.RebootPolicy, _ common.Token) (string, error) {
 	if len(policy.Status.Conditions) == 0 {
@@ -27,8 +27,7 @@ func announceRestart(policy *v1.RebootPolicy, _ common.Token) (string, error) {
 	if len(names) > 0 {
 		what += " (" + events.Summarize(names) + ")"
 	}
-	return what + ": at once as far as debounce, cooldown, retry delays and windows go; blackouts, gates, concurrency, dryRun, a halt and " +
-		"suspend hold it", nil
+	return what + ": debounce, cooldown, retry backoff and windows are ignored; blackouts, gates, concurrency, dry run, halt and suspend still apply", nil
 }
 
 // restarted is done when each restart for the token has ended.

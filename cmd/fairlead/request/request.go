@@ -7,9 +7,11 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
+	jsonpatch "github.com/evanphx/json-patch/v5"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -44,8 +46,8 @@ type Request struct {
 	// Annotation carries the request, and Token is its value.
 	Annotation string
 	Token      common.Token
-	// DryRun has the API server and admission check the request, and stores nothing.
-	DryRun bool
+	// DryRun is none by default.
+	DryRun DryRun
 	// Say is called with what is done and how far it has come, a sentence without its full stop each.
 	Say func(string)
 
@@ -54,7 +56,18 @@ type Request struct {
 	edit   func(object client.Object) []operation
 	edited string
 	before client.Object
+	after  client.Object
 }
+
+// DryRun is what is done without storing the request.
+type DryRun string
+
+// Dry runs. With client the request is not submitted; with server it is, and is not persisted.
+const (
+	DryRunNone   DryRun = "none"
+	DryRunClient DryRun = "client"
+	DryRunServer DryRun = "server"
+)
 
 // operation is one of a JSON patch.
 type operation struct {
@@ -92,15 +105,21 @@ func (r *Request) Make(ctx context.Context, c client.WithWatch) (err error) {
 		return Refusal(fmt.Sprintf("%s: %s", r.Key, err))
 	}
 	r.Say(fmt.Sprintf("%s: this %s", r.Key, what))
-	if err := r.review(ctx, c); err != nil {
-		return err
-	}
 	change, err := r.change(r.before)
 	if err != nil {
 		return err
 	}
+	if r.DryRun == DryRunClient {
+		if r.after, err = patched(r.before, change); err == nil {
+			r.Say(fmt.Sprintf("%s: nothing was sent (client dry run)", r.Key))
+		}
+		return err
+	}
+	if err := r.review(ctx, c); err != nil {
+		return err
+	}
 	options := []client.PatchOption{client.FieldOwner(fieldManager)}
-	if r.DryRun {
+	if r.DryRun == DryRunServer {
 		options = append(options, client.DryRunAll)
 	}
 	object, is := r.before.DeepCopyObject().(client.Object)
@@ -110,10 +129,10 @@ func (r *Request) Make(ctx context.Context, c client.WithWatch) (err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	if err := c.Patch(ctx, object, change, options...); err != nil {
-		return Refusal(fmt.Sprintf("%s: the API server refuses the request: %s", r.Key, text.Truncate(text.OneLine(err.Error()), maxWords)))
+		return Refusal(fmt.Sprintf("%s: the API server rejects the request: %s", r.Key, text.Truncate(text.OneLine(err.Error()), maxWords)))
 	}
-	if r.DryRun {
-		r.Say(fmt.Sprintf("%s: the request would be taken; nothing was changed, as --dry-run=server says", r.Key))
+	if r.after = object; r.DryRun == DryRunServer {
+		r.Say(fmt.Sprintf("%s: the API server accepts the request, and nothing was persisted (server dry run)", r.Key))
 		return nil
 	}
 	if r.edit != nil {
@@ -132,6 +151,42 @@ func (r *Request) change(object client.Object) (client.Patch, error) {
 	}
 	patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]any{r.Annotation: r.Token}}})
 	return client.RawPatch(types.MergePatchType, patch), err
+}
+
+// patched returns an object with a change.
+func patched(object client.Object, change client.Patch) (client.Object, error) {
+	raw, err := json.Marshal(object)
+	if err != nil {
+		return nil, err
+	}
+	data, err := change.Data(object)
+	if err != nil {
+		return nil, err
+	}
+	if change.Type() == types.JSONPatchType {
+		var operations jsonpatch.Patch
+		if operations, err = jsonpatch.DecodePatch(data); err == nil {
+			raw, err = operations.Apply(raw)
+		}
+	} else {
+		raw, err = jsonpatch.MergePatch(raw, data)
+	}
+	if err != nil {
+		return nil, err
+	}
+	after, is := reflect.New(reflect.TypeOf(object).Elem()).Interface().(client.Object)
+	if !is {
+		return nil, fmt.Errorf("%T is no object", object)
+	}
+	return after, json.Unmarshal(raw, after)
+}
+
+// Object returns the object as it was last seen after the request, with its kind; nil where the request was not made.
+func (r *Request) Object() client.Object {
+	if r.after != nil {
+		r.after.GetObjectKind().SetGroupVersionKind(inspect.GroupVersionKind(r.Key.Kind))
+	}
+	return r.after
 }
 
 // review asks whether the user may patch the object, and what else the verb takes.
@@ -154,9 +209,9 @@ func (r *Request) reviewVerb(ctx context.Context, c client.Client, verb string) 
 	case apierrors.IsForbidden(err): // the API server decides by the patch
 		return nil
 	case err != nil:
-		return fmt.Errorf("ask whether this user may %s %s: %w", verb, r.Key, err)
+		return fmt.Errorf("check the permission to %s %s: %w", verb, r.Key, err)
 	case !review.Status.Allowed:
-		return Refusal(fmt.Sprintf("this user may not %s %s: grant %[1]s on %[3]s in namespace %[4]s", verb, r.Key, resource, r.Key.Namespace))
+		return Refusal(fmt.Sprintf("you have no permission to %s %s: grant %[1]s on %[3]s in namespace %[4]s", verb, r.Key, resource, r.Key.Namespace))
 	}
 	return nil
 }
@@ -199,7 +254,7 @@ func (r *Request) follow(ctx context.Context, c client.WithWatch, said *Verdict)
 	})
 	switch {
 	case apierrors.IsForbidden(err):
-		return Verdict{}, fmt.Errorf("%s was requested, and this user may not wait for it: grant watch on %s in namespace %s",
+		return Verdict{}, fmt.Errorf("%s: the request is made, and you have no permission to wait for its result: grant watch on %s in namespace %s",
 			r.Key, inspect.Resource(r.Key.Kind), r.Key.Namespace)
 	case err != nil:
 		return Verdict{}, nil // the next Get returns the error where the API server cannot be reached
@@ -219,6 +274,7 @@ func (r *Request) follow(ctx context.Context, c client.WithWatch, said *Verdict)
 
 // look judges the object, says what is new, and reports whether there is a verdict.
 func (r *Request) look(now client.Object, said *Verdict) bool {
+	r.after = now
 	verdict := r.verb.verdict(r.before, now, r.Token)
 	if now.GetDeletionTimestamp() != nil || now.GetUID() != r.before.GetUID() {
 		verdict = Verdict{true, true, "it was deleted meanwhile"}

@@ -120,7 +120,11 @@ func TestARequestThatMayNotBeMadeIsNotMade(t *testing.T) {
 func TestADryRunStoresNothing(t *testing.T) {
 	s := newSuite(t)
 	r := s.request()
-	r.DryRun = true
+	r.DryRun = DryRunClient
+	if err := r.Make(t.Context(), s); err != nil || len(s.patches) > 0 || r.Object().GetAnnotations()[r.Annotation] != string(r.Token) {
+		t.Error(err, s.patches, r.Object())
+	}
+	r.DryRun = DryRunServer
 	if err := r.Make(t.Context(), s); err != nil || len(s.patches) != 1 || len(s.stored().Annotations) > 0 {
 		t.Error(err, s.patches)
 	}

@@ -46,7 +46,7 @@ next write. 0.0.0 is a chart that no release made. */ -}}
 {{- define "fairlead.upgradable" -}}
 {{- $oldest := index .root.Chart.Annotations "fairlead.dev/upgrades-from" }}
 {{- if and (regexMatch "^v?[0-9]+\\.[0-9]+\\.[0-9]+" .version) (not (regexMatch "^v?0\\.0\\.0" .version)) (semverCompare (print "<" $oldest "-0") .version) }}
-{{- fail (printf "CustomResourceDefinition %s is of chart %s, and this one upgrades from %s on: fields of stored objects would be lost. Nothing was changed. Write the objects in the new form, which fairlead vet --cluster of this release names, uninstall with the CRDs, and install (docs/reference/api-promise.md)" .crd .version $oldest) }}
+{{- fail (printf "CustomResourceDefinition %s is of chart %s, and this one upgrades from %s on: fields of stored objects would be lost. Nothing was changed. Write the objects in the new form, which fairlead vet --live of this release names, uninstall with the CRDs, and install (docs/reference/api-promise.md)" .crd .version $oldest) }}
 {{- end }}
 {{- end -}}
 

@@ -202,6 +202,13 @@ type writeTimes struct {
 	writer string
 }
 
+// LastWrite returns when the data of a ConfigMap or Secret was written last, and the manager that wrote it. The time is zero if no
+// manager is known to own a key.
+func LastWrite(managedFields []metav1.ManagedFieldsEntry) (at time.Time, writer string) {
+	w := (&content{fields: managedFields}).writeTimes(nil)
+	return w.values, w.writer
+}
+
 // writeTimes is when managedFields say that keys, or all where nil, were written last.
 //
 // The API server notes the time when a manager sets a value, together with all else that the manager
