@@ -189,7 +189,8 @@ func (e *explainer) readers(o *Object, depth int) (found []Finding) {
 		by, waits := e.restartsFor(o.Key, w, depth)
 		switch about := w.Kind + " " + w.Name; {
 		case len(by) > 0:
-			found = append(found, Finding{About: about, Message: "RebootPolicy " + strings.Join(by, " and ") + " restarts it when the content changes"})
+			message := "RebootPolicy " + strings.Join(by, " and ") + " restarts it when the content changes"
+			found = append(found, Finding{About: about, Message: message})
 			found = append(found, waits...)
 		case isReader[w]:
 			found = append(found, Finding{About: about, Message: "it reads the content, and no RebootPolicy restarts it when that changes", Remedy: notRestarted(w)})

@@ -38,7 +38,7 @@ func NewSuspend(key inspect.Key, suspend bool) (*Request, error) {
 // suspension is the new value of spec.suspend.
 type suspension bool
 
-// effectOf describes the effect of spec.suspend, by the kind of the object.
+// effectOf returns what the operator does while an object is suspended.
 func effectOf(object client.Object) string {
 	switch object.(type) {
 	case *networkingv1.ExternalService:
