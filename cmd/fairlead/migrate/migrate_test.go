@@ -142,6 +142,30 @@ func TestAClusterIsReadWithTheRightsOfTheUser(t *testing.T) {
 	}
 }
 
+func TestTheFieldsOfAServiceAreCarriedOver(t *testing.T) {
+	service := `{"metadata":{"name":"db","namespace":"shop","annotations":{"example.com/owner":"a","meta.helm.sh/release-name":"b","external-dns.alpha.kubernetes.io/hostname":"c"}},` +
+		`"spec":{"type":"ExternalName","externalName":"db.example.com","ports":[{"port":1}],"sessionAffinity":"ClientIP","sessionAffinityConfig":{"clientIP":{"timeoutSeconds":600}},` +
+		`"ipFamilies":["IPv6","IPv4"],"ipFamilyPolicy":"PreferDualStack","trafficDistribution":"PreferClose","internalTrafficPolicy":"Local","publishNotReadyAddresses":true}}`
+	result, err := server{"/api/v1/namespaces/shop/services": fmt.Sprintf(`{"metadata":{},"items":[%s]}`, service)}.run(t, externalName, "shop")
+	if err != nil {
+		t.Fatal(err)
+	}
+	objects, plan := written(t, result.WriteObjects), written(t, result.WritePlan)
+	for _, want := range []string{"example.com/owner: a", "sessionAffinity: ClientIP", "sessionAffinityTimeout: 10m", "- IPv6", "ipFamilyPolicy: PreferDualStack", "trafficDistribution: PreferClose"} {
+		if !strings.Contains(objects, want) {
+			t.Errorf("lacks %q:\n%s", want, objects)
+		}
+	}
+	for _, lost := range []string{"external-dns.alpha.kubernetes.io/hostname]: is reserved", "internalTrafficPolicy: has no effect", "publishNotReadyAddresses: has no effect"} {
+		if !strings.Contains(strings.Join(strings.Fields(plan), " "), lost) {
+			t.Errorf("does not say %q:\n%s", lost, plan)
+		}
+	}
+	if strings.Contains(objects, "meta.helm.sh") || strings.Contains(plan, "sessionAffinity") || result.Has(Refused) {
+		t.Errorf("%s\n%s", objects, plan)
+	}
+}
+
 // The annotations of Secrets count for Reloader, and their data is not asked for.
 func TestOfSecretsTheMetadataAloneIsRead(t *testing.T) {
 	const list = `{"metadata":{},"items":[%s]}`
