@@ -271,7 +271,7 @@ func TestTheNetworkPolicyStaysUntilTheServiceIsGone(t *testing.T) {
 	}
 }
 
-// forbidding is an API server that lets NetworkPolicies be read by nobody.
+// forbidding is an API server that refuses every read of NetworkPolicies.
 type forbidding struct{ client.Reader }
 
 func (f forbidding) Get(ctx context.Context, key client.ObjectKey, o client.Object, options ...client.GetOption) error {

@@ -41,7 +41,7 @@ func (s *Snapshot) readNetworkPolicies(ctx context.Context, from client.Reader, 
 	}
 }
 
-// limits says which pods a NetworkPolicy limits, and to how much.
+// limits describes the pods that a NetworkPolicy selects, and its rules.
 func limits(policy *netv1.NetworkPolicy) string {
 	to := map[string]bool{}
 	for _, rule := range policy.Spec.Egress {

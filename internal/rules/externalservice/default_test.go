@@ -115,7 +115,7 @@ func TestDefaultMapsWritesNothingInListItems(t *testing.T) {
 				t.Errorf("a list changed (-given +got)\n%s", diff)
 			}
 			if got.Spec.Suspend == nil || got.Spec.Service != nil || (got.Spec.Resolution == nil) != (whole.Spec.Resolution == nil) {
-				t.Error("a map has no default, or one that nobody needs")
+				t.Error("a map has no default, or an unused one")
 			}
 			Default(got)
 			if diff := cmp.Diff(whole, got); diff != "" {
