@@ -27,7 +27,7 @@ func TestWhatOthersChangeOfAServiceIsTold(t *testing.T) {
 	s.Kubectl("patch", "service", "aliased", "--type=merge", "-p", `{"spec":{"type":"ExternalName","externalName":"example.com","clusterIP":"","clusterIPs":null}}`)
 	for name, field := range map[string]string{"typed": "type", "ported": "ports", "aliased": "type"} {
 		told := s.Tells("ExternalService", name, "ServiceReverted", 1)
-		s.Expect(told[0].Note, "as before: "+field)
+		s.Expect(told[0].Note, "they were reverted: "+field)
 		s.Eventually(func() error {
 			if service := s.service(name); service.Spec.Type != "ClusterIP" || service.Spec.Ports[0].Port != 5432 {
 				return fmt.Errorf("the Service is %s", framework.Text(service.Spec))

@@ -56,7 +56,7 @@ var badReasons = map[string][]string{
 		"spec.endpoints[2]: set exactly one of dns or addresses",
 	},
 	"forced": {
-		"spec.action.gracePeriodSeconds: must be between 1 and 86400: with 0, no node confirms that the pod has stopped",
+		"spec.action.gracePeriodSeconds: 0: must be between 1 and 86400: with 0, no node confirms that the pod has stopped",
 		"spec.count: must be a non-negative integer or a percentage 0%-100%",
 		"spec: set one of schedule.cron, schedule.interval, schedule.at",
 		"spec.schedule: timeZone goes with cron",

@@ -115,7 +115,7 @@ func join(one, other any) any {
 func joinItem(all []any, item any) []any {
 	named, _ := item.(map[string]any)
 	for i, is := range all {
-		if present, _ := is.(map[string]any); named != nil && present["name"] == named["name"] {
+		if present, _ := is.(map[string]any); named["name"] != nil && present["name"] == named["name"] {
 			all[i] = join(present, named)
 			return all
 		}

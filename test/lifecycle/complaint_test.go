@@ -9,8 +9,15 @@ import "strings"
 // piece.
 func (s *suite) complains(code int, output string, wanted ...string) {
 	s.Helper()
-	if code != 1 {
-		s.Errorf("exit code %d, want 1", code)
+	s.complainsWith(1, code, output, wanted...)
+}
+
+// complainsWith expects an exit code and one last line that is a complaint with all that is wanted. The code is 2 for a command line
+// that is wrong.
+func (s *suite) complainsWith(want, code int, output string, wanted ...string) {
+	s.Helper()
+	if code != want {
+		s.Errorf("exit code %d, want %d", code, want)
 	}
 	lines := strings.Split(strings.TrimRight(output, "\n"), "\n")
 	last := lines[len(lines)-1]
