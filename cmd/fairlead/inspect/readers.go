@@ -222,8 +222,12 @@ func notRestarted(w *Object) string {
 // readWithWorkload reads the workload of a pod with all that its Explanation may name, and when what the pod reads was written.
 func readWithWorkload(ctx context.Context, from client.Reader, key Key, pod *corev1.Pod) (graph *Graph, o *Object, err error) {
 	owner, unread := ownerOf(ctx, from, pod)
-	if owner.Kind == "" || !IsWorkload(owner.Kind) {
+	if !IsWorkload(owner.Kind) && owner.Kind != ChaosPod {
 		graph = New(&Snapshot{})
+		if owner.Kind != "" { // such as a Job, which is not read
+			other := &Object{Key: owner, Health: Unknown, Said: "objects of this kind are not read"}
+			graph.byKey[owner], graph.Objects = other, append(graph.Objects, other)
+		}
 	} else if graph, _, err = ReadWith(ctx, from, owner); err != nil {
 		return nil, nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	autorebootv1 "github.com/fairlead-dev/fairlead/api/autoreboot/v1"
+	chaosv1 "github.com/fairlead-dev/fairlead/api/chaos/v1"
 )
 
 // login is a Secret whose content was written at noon.
@@ -90,5 +91,23 @@ func TestASecretIsFoundInEachNamespace(t *testing.T) {
 	}
 	if _, err := Everywhere(t.Context(), s.client(t), Key{Secret, "", "none"}); err == nil || !strings.Contains(err.Error(), "in any namespace") {
 		t.Error(err)
+	}
+}
+
+func TestWhyOfAPodDoesNotDenyItsOwner(t *testing.T) {
+	for kind, said := range map[string]string{
+		ChaosPod: "pod of, ChaosPod shop/canary (", "Job": "pod of, Job shop/canary (Unknown: objects of this kind are not read)",
+	} {
+		s := readers()
+		pod, is := s.objects["pods"][0].(*corev1.Pod)
+		if !is {
+			t.Fatal("no pod")
+		}
+		pod.OwnerReferences = []metav1.OwnerReference{{Kind: kind, Name: "canary", Controller: ptr.To(true)}}
+		s.objects["chaospods"] = []client.Object{&chaosv1.ChaosPod{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "canary"}}}
+		text := explained(t, s, Key{Pod, "shop", "api-1-x"})
+		if want(t, text, said); strings.Contains(text, "it does not exist") {
+			t.Errorf("a pod of a %s:\n%s", kind, text)
+		}
 	}
 }
