@@ -165,7 +165,7 @@ func TestEachAddressThatTakesNoTrafficSaysWhy(t *testing.T) {
 		"as its priority is 1, and 0 is published": func(es *networkingv1.ExternalService, _ *networkingv1.AddressStatus) {
 			es.Spec.Endpoints[0].Priority = &one
 		},
-		"as no priority is":                         func(es *networkingv1.ExternalService, _ *networkingv1.AddressStatus) { es.Status.ActivePriority = nil },
+		"as no priority is":                   func(es *networkingv1.ExternalService, _ *networkingv1.AddressStatus) { es.Status.ActivePriority = nil },
 		"the spec no longer has the endpoint": func(es *networkingv1.ExternalService, _ *networkingv1.AddressStatus) { es.Spec.Endpoints = nil },
 		"as the egress policy refuses it": func(_ *networkingv1.ExternalService, a *networkingv1.AddressStatus) {
 			a.Reason = networkingv1.ProbeDenied
