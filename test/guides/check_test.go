@@ -25,8 +25,8 @@ var noCommands = []string{"", "go", "json", "mermaid", "promql", "sql", "text"}
 var namespace = regexp.MustCompile(`\bnamespace: ?([a-z0-9-]+)`)
 
 // check returns why a block of another language than console does not do what a reader would do with it: build it as a
-// kustomization, give it to the operator as its configuration, merge it into the last manifest, or apply it, which is tried
-// by a dry run at the API server.
+// kustomization, give it to the operator as its configuration, also where it is a value of the chart, merge it into the last
+// manifest, or apply it, which is tried by a dry run at the API server.
 func (r *reader) check(s step) error {
 	switch {
 	case slices.Contains(noCommands, s.language):
@@ -55,6 +55,13 @@ func (r *reader) check(s step) error {
 			"kubectl apply --server-side --force-conflicts --dry-run=server -f patched.yaml", file)
 	case kind == nil || kind == "FairleadConfiguration":
 		text := s.block
+		if values, is := fields["configuration"]; is && kind == nil && len(fields) == 1 { // of the chart
+			inner, err := yaml.Marshal(values)
+			if err != nil {
+				return err
+			}
+			text = string(inner)
+		}
 		if kind == nil {
 			text = "apiVersion: config.fairlead.dev/v1alpha1\nkind: FairleadConfiguration\n" + text
 		}
