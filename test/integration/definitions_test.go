@@ -158,7 +158,7 @@ func TestKindsAreListedByCategoryAndShortName(t *testing.T) {
 	}{
 		{"extsvc", []string{"NAME", "READY", "STATE", "HEALTHY", "CLUSTER-IP", "PUBLISHED", "AGE"}, []string{"db", "True", "Published", "10.96.", "2"}},
 		{"rbp", []string{"NAME", "READY", "STATE", "VERIFIED", "WAITING-FOR", "LAST-RESTART", "AGE"}, []string{"restart"}},
-		{"chp", []string{"NAME", "READY", "STATE", "SURVIVED", "DRY-RUN", "NEXT-RUN", "LAST-RUN", "AGE"}, []string{"monkey", "true"}},
+		{"chp", []string{"NAME", "READY", "STATE", "SURVIVED", "DRY-RUN", "NEXT-RUN", "AGE"}, []string{"monkey", "true"}},
 	} {
 		out := s.run("get", c.resource)
 		header, row, _ := strings.Cut(out, "\n")

@@ -170,7 +170,7 @@ type Schedule struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`,priority=1
 // +kubebuilder:printcolumn:name="Suspended",type=boolean,JSONPath=`.spec.suspend`,priority=1
 // +kubebuilder:printcolumn:name="Next-Run",type=string,JSONPath=`.status.nextRunTime`
-// +kubebuilder:printcolumn:name="Last-Run",type=date,JSONPath=`.status.lastRunTime`
+// +kubebuilder:printcolumn:name="Last-Run",type=date,JSONPath=`.status.lastRunTime`,priority=1
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:validation:XValidation:rule="self.metadata.name.size() <= 52",fieldPath=".metadata",message="name must be at most 52 characters"
 type ChaosPod struct {
