@@ -54,7 +54,7 @@ func (r *Reconciler) act(ctx context.Context, o *observation, d chaos.Decision) 
 				"pod", action.Pod, "outcome", result.Outcome, "cause", err.Error())
 		}
 		switch result.Outcome {
-		case chaos.Forbidden:
+		case chaos.Refused:
 			isRefused, result.Reason = true, refusalReason(err)
 			o.state.refused.Record(o.now, refusalText(o.stored, action, err))
 			o.state.refusedReason = result.Reason
@@ -86,7 +86,7 @@ func (r *Reconciler) runAction(ctx context.Context, o *observation, action chaos
 	c, err := r.As(ctx, o.key.Namespace, account)
 	if err != nil {
 		if controller.IsRefused(err) {
-			result.Outcome = chaos.Forbidden
+			result.Outcome = chaos.Refused
 			return result, err
 		}
 		return result, fmt.Errorf("client for ServiceAccount %s: %w", account, err)
@@ -113,7 +113,7 @@ func (r *Reconciler) runAction(ctx context.Context, o *observation, action chaos
 // the pod. The next reconcile finds out whether the victim still exists.
 var outcomes = map[eviction.Outcome]chaos.Outcome{
 	eviction.Done: chaos.Done, eviction.Gone: chaos.Gone, eviction.Replaced: chaos.Retry, eviction.Blocked: chaos.Blocked,
-	eviction.Misconfigured: chaos.Misconfigured, eviction.Refused: chaos.Forbidden, eviction.Retry: chaos.Retry,
+	eviction.Misconfigured: chaos.Misconfigured, eviction.Refused: chaos.Refused, eviction.Retry: chaos.Retry,
 }
 
 // createCanary creates the canary. An existing pod of its name is left as it is, whatever owns it: the next
@@ -135,7 +135,7 @@ func createCanary(ctx context.Context, c client.Client, o *observation, action c
 	case err == nil:
 		return chaos.Done, nil
 	case controller.IsRefused(err):
-		return chaos.Forbidden, err // quota, Pod Security, a policy, or a template that makes no valid pod
+		return chaos.Refused, err // quota, Pod Security, a policy, or a template that makes no valid pod
 	}
 	return chaos.Retry, err
 }

@@ -360,7 +360,7 @@ func TestPrebuiltProgramsAreDownloadedAndTheRestIsBuilt(t *testing.T) {
 		}
 	}
 	if said := output.String(); strings.Count(said, "all programs are built, once") != 1 || strings.Count(said, "downloading") != 1 || strings.Contains(said, "exit status") {
-		t.Errorf("the attempt is told more than once, or with its error:\n%s", said)
+		t.Errorf("the attempt is printed more than once, or with its error:\n%s", said)
 	}
 }
 

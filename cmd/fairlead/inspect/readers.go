@@ -328,7 +328,7 @@ func (e *explainer) pod(o *Object, pod *corev1.Pod, depth int) (found []Finding)
 		}
 		if written, by := lastWrite(r.Object.Source); written.After(start) {
 			f := Finding{About: r.Object.Kind + " " + r.Object.Name, Since: &metav1.Time{Time: written}, Message: "the content is newer than the pod, whose containers started at " +
-				at(&metav1.Time{Time: start}), Meaning: "Environment variables and files mounted by subPath still have the former content"}
+				at(&metav1.Time{Time: start}), Meaning: "Environment variables and files mounted by subPath still hold the old content"}
 			if by != "" {
 				f.Message = by + " wrote it; " + f.Message
 			}

@@ -193,7 +193,7 @@ func (m *model) act(a Action) Result {
 			}
 			switch {
 			case o.forbidden:
-				result.Outcome = Forbidden
+				result.Outcome = Refused
 			case a.Verb == Evict && o.budget > 1:
 				result.Outcome = Misconfigured
 			case a.Verb == Evict && o.budget > 0 && p.ends.IsZero():

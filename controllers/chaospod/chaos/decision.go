@@ -69,8 +69,8 @@ const (
 	Blocked Outcome = "Blocked"
 	// Misconfigured cannot be decided by the API server, as for a pod with two disruption budgets.
 	Misconfigured Outcome = "Misconfigured"
-	// Forbidden is not allowed to us, or refused by admission or as invalid.
-	Forbidden Outcome = "Forbidden"
+	// Refused is not allowed to us, or refused by admission or as invalid.
+	Refused Outcome = "Refused"
 	// Gone means that no pod of that name has that UID.
 	Gone Outcome = "Gone"
 	// Retry failed for now, or its result is unknown. The next decision repeats it.
@@ -83,7 +83,7 @@ type Result struct {
 	Outcome Outcome
 	// Budget names the PodDisruptionBudget that blocked an eviction. It is empty if unknown.
 	Budget string
-	// Reason of Forbidden, as of the condition Ready. Defaults to Forbidden.
+	// Reason of Refused, as of the condition Ready. Defaults to Forbidden.
 	Reason string
 }
 

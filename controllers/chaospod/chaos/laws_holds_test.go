@@ -26,7 +26,7 @@ func refusalStays(m *model, o Observation) error {
 	p := m.stored.DeepCopy()
 	p.Status = d.Status
 	for _, refused := range d.Actions {
-		for _, outcome := range []Outcome{Blocked, Misconfigured, Forbidden, Retry} {
+		for _, outcome := range []Outcome{Blocked, Misconfigured, Refused, Retry} {
 			var results []Result
 			for _, a := range d.Actions {
 				result := Result{Action: a, Outcome: Done}

@@ -76,7 +76,7 @@ func (r *run) recordOne(v *chaosv1.Victim, result Result) {
 		r.addMessage(Message{Reason: chaosv1.EventChaosBlockedByBudget, Victim: v.DeepCopy(), Text: message})
 	case Misconfigured:
 		v.Outcome, v.Reason = chaosv1.VictimFailed, chaosv1.ReasonEvictionMisconfigured
-	case Forbidden:
+	case Refused:
 		v.Outcome, v.Reason = chaosv1.VictimFailed, cmp.Or(result.Reason, chaosv1.ReasonForbidden)
 	}
 }

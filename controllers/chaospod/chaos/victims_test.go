@@ -30,7 +30,7 @@ func TestWhatTheServerSays(t *testing.T) {
 	}{
 		"blocked":       {Blocked, chaosv1.ResultNoVictim, chaosv1.ReasonBudgetBlocked, 0, false},
 		"misconfigured": {Misconfigured, chaosv1.ResultFailed, chaosv1.ReasonEvictionMisconfigured, 0, true},
-		"forbidden":     {Forbidden, chaosv1.ResultFailed, chaosv1.ReasonForbidden, 0, false},
+		"forbidden":     {Refused, chaosv1.ResultFailed, chaosv1.ReasonForbidden, 0, false},
 		"never":         {Retry, chaosv1.ResultFailed, chaosv1.ReasonTimedOut, 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -62,7 +62,7 @@ func TestWhatTheServerSays(t *testing.T) {
 func TestARefusalStandsUntilARunIsNotRefused(t *testing.T) {
 	b := newSuite(t)
 	for d := b.after(10 * time.Minute); len(d.Actions) > 0; d = b.after(time.Second) {
-		b.answer(d, Forbidden)
+		b.answer(d, Refused)
 	}
 	for range 3 {
 		b.expectCondition(chaosv1.ConditionReady, "False/Forbidden")
