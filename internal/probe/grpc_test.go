@@ -56,7 +56,7 @@ func withHealth(says healthv1.HealthCheckResponse_ServingStatus) func(*grpc.Serv
 	}
 }
 
-// answering is a health service whose answers the test chooses.
+// answering is a health service with a response that the test chooses.
 type answering struct {
 	healthv1.UnimplementedHealthServer
 

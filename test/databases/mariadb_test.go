@@ -16,7 +16,7 @@ import (
 	"github.com/go-sql-driver/mysql"
 )
 
-// mariaDB is a server with MariaDB, and beside it an endpoint that answers as clustercheck does: 200 where it takes writes.
+// mariaDB is a server with MariaDB, and an endpoint that responds as clustercheck does: 200 if the server takes writes.
 type mariaDB struct {
 	host
 	checker

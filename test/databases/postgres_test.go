@@ -17,7 +17,7 @@ import (
 	"github.com/fairlead-dev/fairlead/test/externalnet"
 )
 
-// postgres is a server with PostgreSQL, and beside it an endpoint that answers as Patroni does.
+// postgres is a server with PostgreSQL, and an endpoint that responds as Patroni does.
 type postgres struct {
 	host
 	checker

@@ -242,8 +242,8 @@ func (r *run) setBaselines(t *target, only *Signal) {
 	}
 }
 
-// settleBaselines has what is on its way be the baseline already: the pods of the restart that begins will have it, and once it
-// counts it must not restart them again.
+// settleBaselines moves the baseline of each source that is settling to its latest content. The pods of the restart that begins
+// have that content, which must not restart them again once it counts.
 func (t *target) settleBaselines() {
 	for _, s := range t.signals {
 		if b := t.baseline(s); b != nil && s.Settling != "" && s.Unknown == "" {

@@ -83,7 +83,7 @@ const (
 	// AttemptsReset: the target was healthy for long enough that its failures do not count any more.
 	AttemptsReset Event = "AttemptsReset"
 	// HaltEnded: a user ended the halt. HaltEndedRetry: the same while the retry of a failed restart is
-	// pending. HaltEndedIdle: the same where no restart is asked for.
+	// pending. HaltEndedIdle: the same without a trigger that asks for a restart.
 	HaltEnded      Event = "HaltEnded"
 	HaltEndedRetry Event = "HaltEndedRetry"
 	HaltEndedIdle  Event = "HaltEndedIdle"
